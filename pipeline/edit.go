@@ -1,0 +1,116 @@
+package pipeline
+
+import "fmt"
+
+// Reason says, in snake_case, why a segment was left alone. Reasons label
+// metrics, so a component has a handful of constant ones.
+type Reason string
+
+// Reasons the runner itself gives.
+const (
+	ReasonNotText        Reason = "not_text"         // no exact text: lone surrogate, invalid UTF-8
+	ReasonExpandResult   Reason = "expand_result"    // the model asked to see it in full
+	ReasonMarked         Reason = "already_marked"   // carries a marker of ours
+	ReasonErrorResult    Reason = "error_result"     // failures keep their text
+	ReasonBelowMinTokens Reason = "below_min_tokens" // shorter than the component's floor
+	ReasonNoWin          Reason = "no_win"           // the result is not smaller, marker and hint included
+	ReasonUnchanged      Reason = "unchanged"        // the component returned the same text
+	ReasonEmpty          Reason = "empty_result"     // a view must never be blank
+	ReasonNotEquivalent  Reason = "not_equivalent"   // a lossless edit did not pass its own check
+	ReasonKind           Reason = "kind_contract"    // a lossless component returned a lossy edit
+	ReasonPanic          Reason = "panic"            // the component panicked
+	ReasonFailed         Reason = "error"            // the component returned an error
+)
+
+// fault reports whether a reason means that something is wrong with the
+// component rather than that the segment did not suit it.
+func (r Reason) fault() bool {
+	switch r {
+	case ReasonNotEquivalent, ReasonKind, ReasonPanic, ReasonFailed, ReasonEmpty:
+		return true
+	default:
+		return false
+	}
+}
+
+// Equivalence is the claim a lossless edit makes and the check that proves it.
+// The check must not share code with the encoder it judges.
+type Equivalence struct {
+	// Name says in a few words what stays the same.
+	Name string
+	// Check returns an error that says where the two texts differ.
+	Check func(before, after string) error
+}
+
+// MarkerMode says how a lossy edit announces its loss.
+type MarkerMode string
+
+// The marker modes of the configuration.
+const (
+	// MarkerFull leaves the marker and, where the model is not told by the
+	// tool's own description, a hint how to use it.
+	MarkerFull MarkerMode = "full"
+	// MarkerSummary leaves the marker without a hint.
+	MarkerSummary MarkerMode = "summary"
+	// MarkerOff leaves no marker and keeps no original. It is the one mode
+	// that really loses text and must be allowed by the operator.
+	MarkerOff MarkerMode = "off"
+)
+
+// Validate reports an unknown mode; the empty mode counts as full.
+func (m MarkerMode) Validate() error {
+	switch m {
+	case "", MarkerFull, MarkerSummary, MarkerOff:
+		return nil
+	default:
+		return fmt.Errorf("must be full, summary or off, got %q", string(m))
+	}
+}
+
+// Hints, worded as the specification words them.
+const (
+	HintFullOutput = " [full output: call context_guru_expand]"
+)
+
+// Loss describes a lossy edit: the view that stays readable, and where the
+// marker stands in it.
+type Loss struct {
+	// Before and After are the text around the marker. They say what is
+	// missing in units a reader can ask for.
+	Before, After string
+	// Hint follows the marker where markers carry hints; it starts with a blank.
+	Hint string
+	// Mode is the component's marker_mode.
+	Mode MarkerMode
+}
+
+type editKind uint8
+
+const (
+	editNone editKind = iota
+	editReplace
+	editOffload
+)
+
+// Edit is what a component wants done to its segment. The zero Edit declines
+// without a reason.
+type Edit struct {
+	kind   editKind
+	reason Reason
+	text   string
+	same   Equivalence
+	loss   Loss
+}
+
+// Decline leaves the segment as it is.
+func Decline(why Reason) Edit { return Edit{reason: why} }
+
+// Replace puts text in the segment's place. It is lossless: the runner adopts
+// it only if the equivalence's check passes.
+func Replace(text string, same Equivalence) Edit {
+	return Edit{kind: editReplace, text: text, same: same}
+}
+
+// Offload puts a shorter view in the segment's place. The runner adds the
+// marker and keeps the client's original text behind it.
+func Offload(loss Loss) Edit { return Edit{kind: editOffload, loss: loss} }

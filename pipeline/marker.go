@@ -1,0 +1,191 @@
+package pipeline
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// Marker ids are 20 characters: 16 of a keyed hash of the original text
+// (80 bits) and 4 of a keyed check tag over those 16 (20 bits). They are short
+// because a model pays for every marker on every turn, and they can be told
+// from look-alikes without asking anybody.
+const (
+	idHashLen = 16
+	idTagLen  = 4
+	// IDLen is the length of a marker id in characters.
+	IDLen = idHashLen + idTagLen
+
+	markerOpen  = "<<cg:"
+	markerClose = ">>"
+	// The spellings a marker takes when its text is quoted once more as JSON.
+	escapedOpen  = `\u003c\u003ccg:`
+	escapedClose = `\u003e\u003e`
+)
+
+// MinKeyBytes is the least length of a service key: the output length of
+// SHA-256 halved, the usual floor for HMAC keys.
+const MinKeyBytes = 16
+
+// Key is one service key.
+type Key struct {
+	// ID names the key in configuration; it is not secret.
+	ID string
+	// Secret has at least MinKeyBytes bytes.
+	Secret []byte
+}
+
+// Keyring mints and recognises marker ids. The first key mints; every key
+// recognises, so a key is rotated by putting a new one in front and dropping
+// the old one when its originals have expired. A Keyring is immutable.
+type Keyring struct{ keys []Key }
+
+// NewKeyring checks the keys: at least one, distinct ids, long secrets.
+func NewKeyring(keys ...Key) (*Keyring, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("no service key given")
+	}
+	seen := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		switch {
+		case k.ID == "":
+			return nil, errors.New("a service key has no id")
+		case seen[k.ID]:
+			return nil, fmt.Errorf("service key %q is given twice", k.ID)
+		case len(k.Secret) < MinKeyBytes:
+			return nil, fmt.Errorf("service key %q has %d bytes, at least %d are needed", k.ID, len(k.Secret), MinKeyBytes)
+		}
+		seen[k.ID] = true
+	}
+	return &Keyring{keys: append([]Key(nil), keys...)}, nil
+}
+
+// ID is the name of the key that mints.
+func (r *Keyring) ID() string { return r.keys[0].ID }
+
+// Mint returns the marker id of an original text.
+func (r *Keyring) Mint(original string) string { return mint(r.keys[0].Secret, original) }
+
+// Owns reports whether an id was minted by one of our keys. It asks nobody:
+// the check tag decides. It takes the same time for every id of the right form.
+func (r *Keyring) Owns(id string) bool {
+	if len(id) != IDLen {
+		return false
+	}
+	owned := 0
+	for _, k := range r.keys {
+		owned |= subtle.ConstantTimeCompare([]byte(tag(k.Secret, id[:idHashLen])), []byte(id[idHashLen:]))
+	}
+	return owned == 1
+}
+
+// Matches reports whether an original text is the one its id names, under any key.
+func (r *Keyring) Matches(id, original string) bool {
+	for _, k := range r.keys {
+		if hmac.Equal([]byte(mint(k.Secret, original)), []byte(id)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Derive returns names for a purpose and a secret input, one per key, the
+// minting key's first: 20 lower-case base32 characters of a keyed hash.
+func (r *Keyring) Derive(purpose, input string) []string {
+	names := make([]string, len(r.keys))
+	for i, k := range r.keys {
+		names[i] = keyed(k.Secret, purpose, input, IDLen)
+	}
+	return names
+}
+
+// Markers yields the ids of our own markers in a text, in order. Look-alikes
+// are plain text.
+func (r *Keyring) Markers(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest := text; ; {
+			id, after, found := nextMarker(rest)
+			if !found {
+				return
+			}
+			if r.Owns(id) && !yield(id) {
+				return
+			}
+			rest = after
+		}
+	}
+}
+
+// Marked reports whether a text carries a marker of ours.
+func (r *Keyring) Marked(text string) bool {
+	for range r.Markers(text) {
+		return true
+	}
+	return false
+}
+
+// Marker returns the text that stands for an id.
+func Marker(id string) string { return markerOpen + id + markerClose }
+
+// nextMarker finds the first text of a marker's form, in either spelling.
+func nextMarker(text string) (id, after string, found bool) {
+	for {
+		at := strings.Index(text, "cg:")
+		if at < 0 {
+			return "", "", false
+		}
+		head, tail := text[:at], text[at+len("cg:"):]
+		text = tail
+		if len(tail) < IDLen {
+			return "", "", false
+		}
+		id, rest := tail[:IDLen], tail[IDLen:]
+		plain := strings.HasSuffix(head, markerOpen[:2]) && strings.HasPrefix(rest, markerClose)
+		if plain || (suffixFold(head, escapedOpen[:12]) && prefixFold(rest, escapedClose)) {
+			return id, rest, true
+		}
+	}
+}
+
+func suffixFold(s, suffix string) bool {
+	return len(s) >= len(suffix) && strings.EqualFold(s[len(s)-len(suffix):], suffix)
+}
+
+func prefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+func mint(secret []byte, original string) string {
+	hash := keyed(secret, "original", original, idHashLen)
+	return hash + tag(secret, hash)
+}
+
+func tag(secret []byte, hash string) string { return keyed(secret, "tag", hash, idTagLen) }
+
+// keyed is HMAC-SHA-256 over purpose, NUL and input, as n characters of
+// lower-case base32.
+func keyed(secret []byte, purpose, input string, n int) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(purpose))
+	mac.Write([]byte{0})
+	_, _ = writeString(mac, input)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil)))[:n]
+}
+
+// writeString hashes a long text in pieces, without a copy of the whole.
+func writeString(w interface{ Write([]byte) (int, error) }, s string) (int, error) {
+	var piece [4096]byte
+	for rest := s; rest != ""; {
+		n := copy(piece[:], rest)
+		if _, err := w.Write(piece[:n]); err != nil {
+			return 0, err
+		}
+		rest = rest[n:]
+	}
+	return len(s), nil
+}

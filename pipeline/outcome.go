@@ -1,0 +1,118 @@
+package pipeline
+
+import "time"
+
+// Count is a number of tokens.
+type Count struct {
+	N int
+	// Estimated reports that N is not the exact count of the encoding.
+	Estimated bool
+}
+
+// Counter counts tokens in one encoding. It must be a pure function of the text.
+type Counter interface {
+	Count(text string) Count
+	// Encoding names the encoding; counts of one encoding are comparable.
+	Encoding() string
+}
+
+// Version is one way a segment can be sent.
+type Version struct {
+	Text   string
+	Tokens int
+	// ID is the marker id of the original behind a lossy version, or empty.
+	ID string
+}
+
+// Act is what one component did to one segment.
+type Act struct {
+	Component string
+	// Acted reports an adopted edit; otherwise Reason says why there is none.
+	Acted  bool
+	Lossy  bool
+	Reason Reason
+	// Before and After are tokens of the text in front of and behind this
+	// component; they are equal when it did not act.
+	Before, After int
+	// Took is the time of the call when the outcome was computed.
+	Took time.Duration
+}
+
+// Fault reports whether the act failed rather than declined.
+func (a Act) Fault() bool { return !a.Acted && a.Reason.fault() }
+
+// Outcome is what the pipeline decided about one segment. It is immutable and
+// shared between requests.
+type Outcome struct {
+	// Original counts the client's text.
+	Original Count
+	// Reason says why no component was asked, or is empty.
+	Reason Reason
+	// Acts has one entry per component asked, in order.
+	Acts []Act
+	// Lossless is the version without a marker, nil when it is the client's text.
+	Lossless *Version
+	// Lossy is the version with a marker, or nil.
+	Lossy *Version
+	// Irreversible reports that the lossy version keeps no original.
+	Irreversible bool
+
+	original, final Digest // of the decoded texts, for Earlier
+}
+
+// Pick returns the version to send: the lossy one where markers are allowed,
+// else the lossless one; nil means the client's own bytes.
+func (o *Outcome) Pick(lossy bool) *Version {
+	if lossy && o.Lossy != nil {
+		return o.Lossy
+	}
+	return o.Lossless
+}
+
+// Tokens is the count of the version Pick returns.
+func (o *Outcome) Tokens(lossy bool) int {
+	if v := o.Pick(lossy); v != nil {
+		return v.Tokens
+	}
+	return o.Original.N
+}
+
+func (o *Outcome) size() int64 {
+	size := int64(memoEntryOverhead + 64*len(o.Acts))
+	for _, v := range []*Version{o.Lossless, o.Lossy} {
+		if v != nil {
+			size += int64(len(v.Text))
+		}
+	}
+	return size
+}
+
+// Result is what Run decided about a whole transcript. It is only valid until
+// Release.
+type Result struct {
+	// Outcomes has one entry per segment, in order.
+	Outcomes []*Outcome
+	// Fresh counts the outcomes that were computed and not remembered.
+	Fresh int
+
+	run *run
+}
+
+// Changed reports whether any segment has a version to send.
+func (r *Result) Changed(lossy bool) bool {
+	for _, o := range r.Outcomes {
+		if o.Pick(lossy) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Tokens sums the segments before and after the edits.
+func (r *Result) Tokens(lossy bool) (before, after int) {
+	for _, o := range r.Outcomes {
+		before += o.Original.N
+		after += o.Tokens(lossy)
+	}
+	return before, after
+}

@@ -1,0 +1,366 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Settings is everything a pipeline is made of.
+type Settings struct {
+	// Steps run in order on every segment.
+	Steps []Step
+	// Markers mints the ids of lossy edits. Without it every edit is lossless.
+	Markers *Keyring
+	// Lossy permits lossy edits: somebody can resolve a marker.
+	Lossy bool
+	// Hints appends a component's hint to its marker.
+	Hints bool
+	// Counter counts tokens.
+	Counter Counter
+	// Memo may be shared by pipelines and may be nil.
+	Memo *Memo
+}
+
+// Pipeline runs components over transcripts. It is immutable and safe for
+// concurrent use.
+type Pipeline struct {
+	s      Settings
+	digest Digest
+	looks  bool // some component looks beyond its segment
+	runs   sync.Pool
+}
+
+// New returns a pipeline.
+func New(s Settings) *Pipeline {
+	p := &Pipeline{s: s}
+	p.s.Lossy = s.Lossy && s.Markers != nil
+	h := sha256.New()
+	field := func(parts ...string) {
+		for _, part := range parts {
+			var n [8]byte
+			binary.BigEndian.PutUint64(n[:], uint64(len(part)))
+			h.Write(n[:])
+			h.Write([]byte(part))
+		}
+	}
+	for _, step := range s.Steps {
+		p.looks = p.looks || step.Scope == ScopeTranscript
+		field(step.Name, string(step.Config))
+	}
+	field(fmt.Sprint(p.s.Lossy, s.Hints), s.Counter.Encoding())
+	if s.Markers != nil {
+		field(s.Markers.ID())
+	}
+	h.Sum(p.digest[:0])
+	p.runs.New = func() any { return &run{hash: sha256.New(), texts: map[Digest]int{}} }
+	return p
+}
+
+// Digest names the pipeline: equal digests decide alike.
+func (p *Pipeline) Digest() Digest { return p.digest }
+
+// Steps returns the components in order. The slice must not be changed.
+func (p *Pipeline) Steps() []Step { return p.s.Steps }
+
+// run is the scratch space of one call of Run, reused between calls.
+type run struct {
+	t        *Transcript
+	result   Result
+	hash     hash.Hash
+	views    []Digest // chain digest at the end of each turn seen, by segment
+	segments []Digest
+	texts    map[Digest]int // first segment with a text, for segments below indexed
+	indexed  int
+	key      memoKey
+}
+
+// Run decides about every segment. The error is ctx's, and then the client's
+// bytes must go out. Release the result when done with it.
+func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
+	r, _ := p.runs.Get().(*run)
+	r.reset(t)
+	r.digests(p.looks)
+	for i := range t.Segments {
+		r.key = memoKey{pipeline: p.digest, segment: r.segments[i]}
+		if p.looks {
+			r.key.view = r.views[i]
+		}
+		o := p.s.Memo.get(&r.key)
+		if o == nil {
+			key := r.key
+			var err error
+			if o, err = p.decide(ctx, r, i); err != nil {
+				p.Release(&r.result)
+				return nil, err
+			}
+			p.s.Memo.put(&key, o)
+			r.result.Fresh++
+		}
+		r.result.Outcomes = append(r.result.Outcomes, o)
+	}
+	return &r.result, nil
+}
+
+// Release gives the result's memory back. The outcomes stay valid.
+func (p *Pipeline) Release(res *Result) {
+	if r := res.run; r != nil {
+		r.t = nil
+		p.runs.Put(r)
+	}
+}
+
+func (r *run) reset(t *Transcript) {
+	clear(r.result.Outcomes)
+	r.t = t
+	r.result = Result{Outcomes: r.result.Outcomes[:0], run: r}
+	r.views, r.segments = r.views[:0], r.segments[:0]
+	clear(r.texts)
+	r.indexed = 0
+}
+
+// digests computes the segment digests and, if somebody looks, the digest of
+// the transcript up to the end of each segment's turn.
+func (r *run) digests(looks bool) {
+	var d Digest
+	for i := range r.t.Segments {
+		s := &r.t.Segments[i]
+		r.hash.Reset()
+		r.field(r.t.Value(s))
+		r.field(s.Tool)
+		r.field(s.Args)
+		if s.IsError {
+			r.field([]byte{1})
+		}
+		r.hash.Sum(d[:0])
+		r.segments = append(r.segments, d)
+	}
+	if !looks {
+		return
+	}
+	r.views = append(r.views, r.segments...)
+	r.hash.Reset()
+	for i := 0; i < len(r.segments); {
+		end := i
+		for ; end < len(r.segments) && r.t.Segments[end].Turn == r.t.Segments[i].Turn; end++ {
+			r.hash.Write(r.segments[end][:])
+		}
+		r.hash.Sum(d[:0])
+		for ; i < end; i++ {
+			r.views[i] = d
+		}
+	}
+}
+
+func (r *run) field(b []byte) {
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+	r.hash.Write(n[:])
+	r.hash.Write(b)
+}
+
+// earlier finds the first segment in front of s whose text, as sent by the
+// client or as it stands, equals s's.
+func (r *run) earlier(s Segment) (int, bool) {
+	for ; r.indexed < s.Index; r.indexed++ {
+		o := r.result.Outcomes[r.indexed]
+		for _, d := range []Digest{o.original, o.final} {
+			if _, taken := r.texts[d]; !taken && d != (Digest{}) {
+				r.texts[d] = r.indexed
+			}
+		}
+	}
+	now := Digest(sha256.Sum256([]byte(s.Text)))
+	original, ok := r.t.Original(s.Index)
+	if !ok {
+		return 0, false
+	}
+	best, found := r.texts[now]
+	if original != s.Text {
+		if at, ok := r.texts[sha256.Sum256([]byte(original))]; ok && (!found || at < best) {
+			best, found = at, true
+		}
+	}
+	return best, found
+}
+
+// decide runs every component on one segment.
+func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, error) {
+	s := r.t.Segments[index]
+	o := &Outcome{}
+	text, ok := r.t.Original(index)
+	if !ok {
+		o.Reason = ReasonNotText
+		o.Original = Count{N: r.t.Segments[index].Span.Len() / bytesPerToken, Estimated: true}
+		return o, ctx.Err()
+	}
+	o.original = sha256.Sum256([]byte(text))
+	o.final = o.original
+	o.Original = p.s.Counter.Count(text)
+	switch {
+	case isExpandResult(&s):
+		o.Reason = ReasonExpandResult
+	case p.s.Markers != nil && p.s.Markers.Marked(text):
+		o.Reason = ReasonMarked
+	}
+	if o.Reason != "" {
+		return o, ctx.Err()
+	}
+	s.Text, s.Tokens = text, o.Original.N
+	c := chain{p: p, original: text, segment: s, tokens: s.Tokens, outcome: o}
+	for i := range p.s.Steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		step := &p.s.Steps[i]
+		if step.Kind == KindOffload && !p.s.Lossy {
+			continue // nobody could read the original back
+		}
+		view := View{}
+		if step.Scope == ScopeTranscript {
+			view = View{run: r}
+		}
+		if err := c.ask(ctx, step, view); err != nil {
+			return nil, err
+		}
+	}
+	if c.segment.Text != text {
+		o.final = sha256.Sum256([]byte(c.segment.Text))
+	}
+	return o, nil
+}
+
+// bytesPerToken is the usual rule of thumb, for texts that cannot be counted.
+const bytesPerToken = 4
+
+// chain is one segment on its way through the components.
+type chain struct {
+	p        *Pipeline
+	original string
+	segment  Segment
+	tokens   int // of segment.Text
+	outcome  *Outcome
+}
+
+// ask lets one component decide and adopts its edit if every guard agrees.
+// Only ctx's error is returned.
+func (c *chain) ask(ctx context.Context, step *Step, view View) error {
+	act := Act{Component: step.Name, Before: c.tokens, After: c.tokens}
+	switch {
+	case c.outcome.Lossy != nil:
+		act.Reason = ReasonMarked
+	case step.Kind == KindOffload && c.segment.IsError:
+		act.Reason = ReasonErrorResult
+	default:
+		start := time.Now()
+		edit, reason := call(ctx, step, view, c.segment)
+		act.Took = time.Since(start)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if reason == "" {
+			reason = c.adopt(step, edit)
+		}
+		act.Reason, act.Acted, act.After = reason, reason == "", c.tokens
+		act.Lossy = act.Acted && edit.kind == editOffload
+	}
+	c.outcome.Acts = append(c.outcome.Acts, act)
+	return nil
+}
+
+// call isolates the pipeline from a component that panics.
+func call(ctx context.Context, step *Step, view View, s Segment) (edit Edit, reason Reason) {
+	defer func() {
+		if recover() != nil {
+			edit, reason = Edit{}, ReasonPanic
+		}
+	}()
+	edit, err := step.Component.Rewrite(ctx, view, s)
+	if err != nil {
+		return Edit{}, ReasonFailed
+	}
+	return edit, ""
+}
+
+// adopt applies an edit, or returns why it must not be.
+func (c *chain) adopt(step *Step, e Edit) Reason {
+	switch e.kind {
+	case editReplace:
+		return c.replace(e)
+	case editOffload:
+		if step.Kind != KindOffload {
+			return ReasonKind
+		}
+		return c.offload(e.loss)
+	default:
+		if e.reason == "" {
+			return ReasonUnchanged
+		}
+		return e.reason
+	}
+}
+
+func (c *chain) replace(e Edit) Reason {
+	if reason := c.weigh(e.text); reason != "" {
+		return reason
+	}
+	tokens := c.p.s.Counter.Count(e.text).N
+	if tokens >= c.tokens {
+		return ReasonNoWin
+	}
+	if e.same.Check == nil || !passes(e.same, c.segment.Text, e.text) {
+		return ReasonNotEquivalent
+	}
+	c.segment.Text, c.tokens = e.text, tokens
+	c.outcome.Lossless = &Version{Text: e.text, Tokens: tokens}
+	return ""
+}
+
+// passes runs an equivalence's check; a check that panics does not pass.
+func passes(same Equivalence, before, after string) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return same.Check(before, after) == nil
+}
+
+func (c *chain) offload(loss Loss) Reason {
+	text, id := loss.Before+loss.After, ""
+	if loss.Mode != MarkerOff {
+		id = c.p.s.Markers.Mint(c.original)
+		hint := ""
+		if c.p.s.Hints && loss.Mode != MarkerSummary {
+			hint = loss.Hint
+		}
+		text = loss.Before + Marker(id) + hint + loss.After
+	}
+	if reason := c.weigh(text); reason != "" {
+		return reason
+	}
+	tokens := c.p.s.Counter.Count(text).N
+	if tokens >= c.tokens {
+		return ReasonNoWin
+	}
+	c.segment.Text, c.tokens = text, tokens
+	c.outcome.Lossy = &Version{Text: text, Tokens: tokens, ID: id}
+	c.outcome.Irreversible = id == ""
+	return ""
+}
+
+func (c *chain) weigh(text string) Reason {
+	switch {
+	case text == c.segment.Text:
+		return ReasonUnchanged
+	case strings.TrimSpace(text) == "":
+		return ReasonEmpty
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,96 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"strings"
+)
+
+// Span is a half-open range of byte offsets into a request body.
+type Span struct{ Start, End int }
+
+// Len is the number of bytes in the span.
+func (s Span) Len() int { return s.End - s.Start }
+
+// Digest is a SHA-256 digest.
+type Digest [sha256.Size]byte
+
+// Segment is one tool output: one editable text leaf of a request.
+type Segment struct {
+	// Index is the position among the transcript's segments, in body order.
+	Index int
+	// Turn counts the runs of assistant messages in front of the segment.
+	// Segments of one turn reach the model together.
+	Turn int
+	// Span covers the JSON value in the body, quotes included.
+	Span Span
+	// Tool is the name of the call this output answers, Args the call's raw
+	// JSON arguments. Both are empty when the call is not in the body.
+	Tool, Args []byte
+	// IsError reports that the client marked the output as a failure.
+	IsError bool
+	// Text is the decoded text, with the edits of earlier components. The
+	// runner fills it in for the segment it hands to a component; elsewhere
+	// it is empty.
+	Text string
+	// Tokens counts the client's original text, whatever Text holds now.
+	Tokens int
+}
+
+// Transcript is an immutable view over one request body.
+type Transcript struct {
+	// Dialect and Model label reports. No decision looks at the dialect.
+	Dialect, Model string
+	// Stream reports that the client asked for a streamed answer.
+	Stream bool
+	// Body is the request as the client sent it.
+	Body []byte
+	// Segments are the tool outputs in body order; their turns never decrease.
+	Segments []Segment
+	// Messages counts the conversation's messages.
+	Messages int
+	// Turn is the newest turn: outputs of this turn are unseen by the model.
+	Turn int
+	// Decode returns the text of a segment's JSON value, and false when it has
+	// no exact text (a lone surrogate, invalid UTF-8). Such a segment is never
+	// edited.
+	Decode func(value []byte) (string, bool)
+}
+
+// Value returns the segment's JSON value as the client wrote it.
+func (t *Transcript) Value(s *Segment) []byte { return t.Body[s.Span.Start:s.Span.End] }
+
+// Original returns the client's text of a segment, and false when it has none.
+func (t *Transcript) Original(index int) (string, bool) {
+	return t.Decode(t.Value(&t.Segments[index]))
+}
+
+// View is what a component may see: the transcript cut off at the end of its
+// segment's turn. The zero View shows nothing.
+type View struct{ run *run }
+
+// Earlier returns the first segment in front of s, in this very request, whose
+// text is the same: either the texts the client sent, or the texts as they
+// stand now, edits included. The second makes rewriting a rewritten request a
+// no-op. The returned segment's Text is not filled in.
+func (v View) Earlier(s Segment) (Segment, bool) {
+	if v.run == nil {
+		return Segment{}, false
+	}
+	at, ok := v.run.earlier(s)
+	if !ok {
+		return Segment{}, false
+	}
+	return v.run.t.Segments[at], true
+}
+
+// expandTool is the name of the tool that reads an original back. Clients may
+// qualify it ("mcp__gateway__context_guru_expand").
+const expandTool = "context_guru_expand"
+
+// isExpandResult reports whether a segment answers a call of the expand tool.
+// What a model asked to see in full is never compressed again.
+func isExpandResult(s *Segment) bool {
+	name := string(s.Tool)
+	rest, ok := strings.CutSuffix(name, expandTool)
+	return ok && (rest == "" || strings.ContainsAny(rest[len(rest)-1:], "_.:/-"))
+}

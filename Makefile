@@ -3,6 +3,7 @@ STORE         ?= memory
 ENVOY_VERSION ?= 1.40.0
 FUZZTIME      ?= 20s
 BENCH         ?=
+PARTS         ?= cc redis envoy
 VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 TOOL          := go tool -modfile=test/tools/go.mod
 # Packages where goroutines meet run under the race detector, the others without, since counting and compressing suffer tenfold from it.
@@ -23,6 +24,7 @@ build: ## Build bin/context-guru
 run: build ## Run the service with its defaults (ARGS="-config file.yaml" for your own)
 	bin/context-guru serve $(ARGS)
 
+demo: PARTS = redis envoy
 demo: deps ## Send a real agent conversation through Envoy (STORE=memory or redis)
 	go run ./test/demo -store $(STORE)
 
@@ -39,7 +41,7 @@ e2e: deps ## End-to-end tests on the real Envoy and Redis (ENVOY_VERSION=1.39.3 
 
 # What cannot be installed lets its tests skip with a word, unless REQUIRE_E2E=1 asks for all of them.
 deps: ## Install Envoy, redis-server and a C compiler where they are missing
-	@for part in cc redis envoy; do test/tools/install.sh $$part >/dev/null || [ "$$REQUIRE_E2E" != 1 ] || exit 1; done
+	@for part in $(PARTS); do test/tools/install.sh $$part >/dev/null || [ "$$REQUIRE_E2E" != 1 ] || exit 1; done
 
 fuzz: ## Fuzz every target for FUZZTIME each (20s)
 	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' cmd extproc pipeline components store test | \

@@ -18,6 +18,7 @@ type memoKey struct {
 	pipeline Digest // components, order, settings, key, encoding
 	segment  Digest // value, call, error flag
 	view     Digest // transcript up to the segment's turn; zero if nobody looks
+	index    int    // tells equal segments of one turn apart; zero if nobody looks
 }
 
 // Memo remembers outcomes, the least recently used dropped first. It is a

@@ -78,6 +78,8 @@ type run struct {
 	texts    map[Digest]int // first segment with a text, for segments below indexed
 	indexed  int
 	key      memoKey
+	length   [8]byte // for the hash: what is passed to an interface lives on the heap
+	digest   Digest
 }
 
 // Run decides about every segment. The error is ctx's, and then the client's
@@ -89,7 +91,7 @@ func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
 	for i := range t.Segments {
 		r.key = memoKey{pipeline: p.digest, segment: r.segments[i]}
 		if p.looks {
-			r.key.view = r.views[i]
+			r.key.view, r.key.index = r.views[i], i
 		}
 		o := p.s.Memo.get(&r.key)
 		if o == nil {
@@ -110,7 +112,7 @@ func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
 // Release gives the result's memory back. The outcomes stay valid.
 func (p *Pipeline) Release(res *Result) {
 	if r := res.run; r != nil {
-		r.t = nil
+		r.t, res.run = nil, nil
 		p.runs.Put(r)
 	}
 }
@@ -127,7 +129,6 @@ func (r *run) reset(t *Transcript) {
 // digests computes the segment digests and, if somebody looks, the digest of
 // the transcript up to the end of each segment's turn.
 func (r *run) digests(looks bool) {
-	var d Digest
 	for i := range r.t.Segments {
 		s := &r.t.Segments[i]
 		r.hash.Reset()
@@ -135,10 +136,10 @@ func (r *run) digests(looks bool) {
 		r.field(s.Tool)
 		r.field(s.Args)
 		if s.IsError {
-			r.field([]byte{1})
+			r.number(1)
 		}
-		r.hash.Sum(d[:0])
-		r.segments = append(r.segments, d)
+		r.hash.Sum(r.digest[:0])
+		r.segments = append(r.segments, r.digest)
 	}
 	if !looks {
 		return
@@ -150,18 +151,21 @@ func (r *run) digests(looks bool) {
 		for ; end < len(r.segments) && r.t.Segments[end].Turn == r.t.Segments[i].Turn; end++ {
 			r.hash.Write(r.segments[end][:])
 		}
-		r.hash.Sum(d[:0])
+		r.hash.Sum(r.digest[:0])
 		for ; i < end; i++ {
-			r.views[i] = d
+			r.views[i] = r.digest
 		}
 	}
 }
 
 func (r *run) field(b []byte) {
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(b)))
-	r.hash.Write(n[:])
+	r.number(uint64(len(b)))
 	r.hash.Write(b)
+}
+
+func (r *run) number(n uint64) {
+	binary.BigEndian.PutUint64(r.length[:], n)
+	r.hash.Write(r.length[:])
 }
 
 // earlier finds the first segment in front of s whose text, as sent by the

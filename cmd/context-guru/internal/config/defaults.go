@@ -1,0 +1,41 @@
+package config
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Default returns the configuration of an empty file, before its components
+// are built.
+func Default() *Config {
+	return &Config{
+		Listen: Listen{GRPC: "127.0.0.1:9002", HTTP: "127.0.0.1:9003"},
+		Limits: Limits{
+			BodyBytes:     32 << 20,
+			InFlightBytes: 512 << 20,
+			Segments:      20_000,
+			Deadline:      Duration(4 * time.Second),
+		},
+		Shutdown: Shutdown{Grace: Duration(30 * time.Second)},
+		Envoy: Envoy{
+			MessageTimeout:   Duration(5 * time.Second),
+			BufferLimitBytes: 64 << 20,
+		},
+		Keys: []Key{},
+		Store: Store{
+			Type:   StoreMemory,
+			TTL:    Duration(24 * time.Hour),
+			Memory: Memory{Bytes: 256 << 20, Entries: 100_000},
+			Redis:  Redis{Addresses: []string{}, Timeout: Duration(50 * time.Millisecond)},
+		},
+		Expand:     Expand{Resolver: ResolverNone, Path: "/context-guru/expand"},
+		Pipeline:   []string{"format", "dedup", "extract", "collapse"},
+		Components: map[string]json.RawMessage{},
+		Memo:       Memo{Bytes: 64 << 20},
+		Telemetry: Telemetry{
+			ServiceName: "context-guru",
+			OTLP:        OTLP{Headers: map[string]Secret{}},
+			SampleRatio: 1,
+		},
+	}
+}

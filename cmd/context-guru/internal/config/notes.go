@@ -1,0 +1,62 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/contextguru/contextguru/pipeline"
+)
+
+// Notes lists what is allowed but rarely meant, each with its consequence.
+func (c *Config) Notes() []string {
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+
+	if reachable(c.Listen.GRPC) && !c.Listen.Secret.Set() && c.Listen.TLS.ClientCAFile == "" {
+		note("listen.grpc: %s accepts any peer; set listen.secret.file or listen.tls.client_ca_file unless the network keeps others out", c.Listen.GRPC)
+	}
+	if len(c.Keys) == 0 {
+		note("keys: none is given, so every start makes a new one; markers and tenants of the last start are lost with it")
+	}
+	if c.Store.Type == StoreMemory && len(c.Store.Redis.Addresses) > 0 {
+		note("store.redis: not used while store.type is memory")
+	}
+	if len(c.Pipeline) == 0 {
+		note("pipeline: empty, every request passes through unchanged")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
+		if !slices.Contains(c.Pipeline, name) {
+			note("components.%s: not used, the pipeline does not list it", name)
+		}
+	}
+	if lossy := c.lossyComponents(); len(lossy) > 0 && !c.Lossy() {
+		note("expand.resolver: none, so %s may make lossless edits only", strings.Join(lossy, ", "))
+	}
+	if c.AllowIrreversible {
+		note("allow_irreversible: components whose marker_mode is off lose text for good")
+	}
+	return notes
+}
+
+func (c *Config) lossyComponents() []string {
+	var names []string
+	for _, s := range c.steps {
+		if s.Kind == pipeline.KindOffload {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// reachable reports whether an address can be reached from other machines.
+func reachable(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "localhost" {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || !ip.IsLoopback()
+}

@@ -1,0 +1,110 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// decode returns the text of a JSON string, and false when the value is none or
+// has no exact text: invalid UTF-8, or half a surrogate pair.
+func decode(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
+		return "", false
+	}
+	rest := value[1 : len(value)-1]
+	at := bytes.IndexByte(rest, '\\')
+	if at < 0 {
+		if !verbatim(rest) {
+			return "", false
+		}
+		return string(rest), true
+	}
+	var out strings.Builder
+	out.Grow(len(rest))
+	for at >= 0 {
+		if !verbatim(rest[:at]) {
+			return "", false
+		}
+		out.Write(rest[:at])
+		r, n := unescape(rest[at:])
+		if n == 0 {
+			return "", false
+		}
+		out.WriteRune(r)
+		rest = rest[at+n:]
+		at = bytes.IndexByte(rest, '\\')
+	}
+	if !verbatim(rest) {
+		return "", false
+	}
+	out.Write(rest)
+	return out.String(), true
+}
+
+// verbatim reports whether bytes may stand in a JSON string as they are.
+func verbatim(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c == '"' {
+			return false
+		}
+	}
+	return utf8.Valid(b)
+}
+
+// unescape returns the character of the escape that b starts with and how many
+// bytes it takes, none when it is no escape or half a surrogate pair.
+func unescape(b []byte) (rune, int) {
+	if len(b) < 2 {
+		return 0, 0
+	}
+	switch b[1] {
+	case '"', '\\', '/':
+		return rune(b[1]), 2
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	}
+	r, ok := unit(b)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	low, ok := unit(b[6:])
+	if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
+		return 0, 0
+	}
+	return r, 12
+}
+
+// unit returns the number of the \uXXXX that b starts with.
+func unit(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}

@@ -1,0 +1,122 @@
+package wire
+
+import "bytes"
+
+// keys is a set of the object keys that mean something to us.
+type keys uint32
+
+const (
+	keyMessages keys = 1 << iota
+	keyModel
+	keyStream
+	keyVersion
+	keyRole
+	keyContent
+	keyToolCallID
+	keyToolCalls
+	keyFunctionCall
+	keyName
+	keyType
+	keyText
+	keyToolUseID
+	keyID
+	keyInput
+	keyIsError
+	keyFunction
+	keyCustom
+	keyArguments
+)
+
+// The keys that matter in each kind of object. A repeated one makes the object
+// ambiguous; the others may repeat.
+const (
+	rootKeys     = keyMessages | keyModel | keyStream | keyVersion
+	messageKeys  = keyRole | keyContent | keyToolCallID | keyToolCalls | keyFunctionCall | keyName
+	blockKeys    = keyType | keyText | keyContent | keyToolUseID | keyID | keyName | keyInput | keyIsError
+	callKeys     = keyID | keyType | keyFunction | keyCustom
+	functionKeys = keyName | keyArguments | keyInput
+)
+
+// keyOf returns the key of a decoded name, or none.
+func keyOf(name []byte) keys {
+	switch string(name) {
+	case "messages":
+		return keyMessages
+	case "model":
+		return keyModel
+	case "stream":
+		return keyStream
+	case "anthropic_version":
+		return keyVersion
+	case "role":
+		return keyRole
+	case "content":
+		return keyContent
+	case "tool_call_id":
+		return keyToolCallID
+	case "tool_calls":
+		return keyToolCalls
+	case "function_call":
+		return keyFunctionCall
+	case "name":
+		return keyName
+	case "type":
+		return keyType
+	case "text":
+		return keyText
+	case "tool_use_id":
+		return keyToolUseID
+	case "id":
+		return keyID
+	case "input":
+		return keyInput
+	case "is_error":
+		return keyIsError
+	case "function":
+		return keyFunction
+	case "custom":
+		return keyCustom
+	case "arguments":
+		return keyArguments
+	default:
+		return 0
+	}
+}
+
+// seen watches over the keys of one object.
+type seen struct {
+	mine  keys // the ones that matter here
+	had   keys
+	again keys // the ones that came more than once
+}
+
+// note returns the key of a name, or none when it does not matter here.
+func (s *seen) note(name []byte) keys {
+	k := keyOf(name) & s.mine
+	s.again |= s.had & k
+	s.had |= k
+	return k
+}
+
+// ambiguous reports whether a key that matters came more than once.
+func (s *seen) ambiguous() bool { return s.again != 0 }
+
+// isString reports whether a JSON value is a string.
+func isString(value []byte) bool { return len(value) >= 2 && value[0] == '"' }
+
+// word returns the text of a JSON string. It is a slice of the literal unless
+// that has escapes, and nil when the value is no string or has no exact text.
+func word(value []byte) []byte {
+	if !isString(value) {
+		return nil
+	}
+	inner := value[1 : len(value)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	text, ok := decode(value)
+	if !ok {
+		return nil
+	}
+	return []byte(text)
+}

@@ -1,0 +1,62 @@
+package redis
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/contextguru/contextguru/store/storetest"
+)
+
+// BenchmarkPutAll is a request with 20 originals of 10 KB, on a real server over
+// a unix socket and over TCP.
+func BenchmarkPutAll(b *testing.B) {
+	server := storetest.StartRedis(b, storetest.WithTCP())
+	for name, addr := range map[string]string{"unix": server.Socket, "tcp": server.Addr} {
+		items := batch(20, 10<<10)
+		b.Run(name+"/known", func(b *testing.B) {
+			s := open(b, patient(Options{Addrs: []string{addr}}))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.PutAll(b.Context(), items); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/unknown", func(b *testing.B) {
+			s := open(b, patient(Options{Addrs: []string{addr}}))
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				n++
+				for i := range items {
+					items[i].Key.ID = fmt.Sprint(name, n%1000, ".", n/1000, ".", i)
+				}
+				if err := s.PutAll(b.Context(), items); err != nil {
+					b.Fatal(err)
+				}
+				if n%1000 == 0 {
+					b.StopTimer()
+					if err := s.client.FlushDB(b.Context()).Err(); err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	server := storetest.StartRedis(b)
+	s := open(b, patient(Options{Addrs: []string{server.Socket}}))
+	items := batch(1, 10<<10)
+	if err := s.PutAll(b.Context(), items); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Get(b.Context(), items[0].Key); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+// Package redis is the store shared between replicas: Redis 6.2 or later, or
+// Valkey; single, behind sentinels, or a cluster.
+//
+// # What a call costs
+//
+// PutAll is one pipeline. For a key this process knows to be stored with the
+// same value it holds one PEXPIRE, which renews the TTL and proves that the key
+// still exists; an answer of 0 (evicted, flushed, server restarted) makes a
+// second pipeline write the value again at once. For any other key it holds SET
+// NX PX, GETRANGE of the 33 header bytes and PEXPIRE, so that the full digest
+// is compared without moving the value back. When the values of unknown keys
+// add up to more than 256 KB, their headers are asked for first and only what
+// is missing is compressed and sent: another replica usually stored the history
+// of a conversation already. More than 1 MB of new values goes out in pipelines
+// of about 1 MB, and what was acknowledged stays known, so a put that ran out of
+// time gets further when it is tried again.
+//
+// # What a call may take
+//
+// Every call has a deadline that covers all the caller waits for, compression
+// included: 50 ms for PutAll, SetIfAbsent and Ping, 250 ms for Get unless
+// configured. Nothing is retried inside a call. After a few failures in a row a
+// circuit breaker refuses calls at once, so a server that is down or stalled
+// costs a request nothing; after a second one call is let through as a probe.
+// A full or read-only server answers, so it does not open the breaker: values
+// can still be read from it.
+//
+// # Permissions
+//
+// A restricted ACL user needs GET, GETEX, GETRANGE, SET, PEXPIRE and PING on
+// keys ~cg:*, and INFO for [Store.Inspect]; a cluster client needs CLUSTER and
+// READONLY, COMMAND helps it.
+package redis

@@ -1,0 +1,263 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/contextguru/contextguru/store"
+)
+
+// attempts bounds how often one call goes back to a server that keeps losing
+// the key between two commands of the same call (it is evicting, or the value
+// expires right now).
+const attempts = 3
+
+// Store is a [store.Store] on Redis or Valkey. It is safe for concurrent use.
+type Store struct {
+	o       Options
+	codec   *store.Codec
+	client  goredis.UniversalClient
+	breaker *breaker
+	known   *known
+	closed  atomic.Bool
+	healed  atomic.Uint64
+}
+
+var (
+	_ store.Store     = (*Store)(nil)
+	_ store.Inspector = (*Store)(nil)
+)
+
+// New returns a store for the options, or an error that names every fault in
+// them. It does not connect: a server that is down at start is the same to it
+// as one that goes down later. Ask [Store.Ping].
+func New(o Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, fmt.Errorf("redis store: %w", err)
+	}
+	codec, err := store.NewCodec(o.Codec)
+	if err != nil {
+		return nil, fmt.Errorf("redis store: %w", err)
+	}
+	o = o.withDefaults()
+	return &Store{
+		o: o, codec: codec, client: o.client(), breaker: newBreaker(o),
+		known: newKnown(o.KnownEntries, o.KnownBytes),
+	}, nil
+}
+
+// SetClientLogger sends what the Redis client library itself has to say (dials
+// that failed, connections it dropped) to l. The library has one logger per
+// process, so this belongs into a program's start, not into a store's.
+func SetClientLogger(l *slog.Logger) { goredis.SetLogger(clientLogger{l}) }
+
+type clientLogger struct{ l *slog.Logger }
+
+// Printf implements the client library's logger.
+func (c clientLogger) Printf(ctx context.Context, format string, v ...any) {
+	c.l.DebugContext(ctx, "redis client", slog.String("event", fmt.Sprintf(format, v...)))
+}
+
+// Get implements [store.Store].
+func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, error) {
+	if err := key.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel, err := s.begin(ctx, s.o.GetTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("get: %w", err)
+	}
+	defer cancel()
+
+	name := key.String()
+	var stored string
+	found := true
+	err = s.breaker.do(ctx, func(ctx context.Context) error {
+		var err error
+		if stored, err = s.client.GetEx(ctx, name, s.o.TTL).Result(); writeRefused(err) {
+			// The value is still good on a server that takes no writes; only its
+			// TTL can not be renewed.
+			stored, err = s.client.Get(ctx, name).Result()
+		}
+		if errors.Is(err, goredis.Nil) {
+			found = false
+			return nil
+		}
+		return classify(ctx, err)
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("get %s: %w", name, err)
+	case !found:
+		return nil, fmt.Errorf("%w: %s", store.ErrNotFound, name)
+	}
+	value, own, err := s.codec.Decode(name, []byte(stored))
+	if err != nil {
+		return nil, err
+	}
+	s.restoreTTL(ctx, name, own, s.o.TTL)
+	return value, nil
+}
+
+// restoreTTL corrects the TTL that reading renewed to used when the item was
+// stored with another. The value is good whether or not this works.
+func (s *Store) restoreTTL(ctx context.Context, name string, own, used time.Duration) {
+	if own = orDefault(own, s.o.TTL); own == used {
+		return
+	}
+	_ = s.breaker.do(ctx, func(ctx context.Context) error { //nolint:errcheck // see above
+		return classify(ctx, s.client.PExpire(ctx, name, own).Err())
+	})
+}
+
+// SetIfAbsent implements [store.Store].
+func (s *Store) SetIfAbsent(ctx context.Context, item store.Item) (current []byte, won bool, err error) {
+	if err := item.Key.Validate(); err != nil {
+		return nil, false, err
+	}
+	ctx, cancel, err := s.begin(ctx, s.o.PutTimeout)
+	if err != nil {
+		return nil, false, fmt.Errorf("set if absent: %w", err)
+	}
+	defer cancel()
+
+	name := item.Key.String()
+	encoded, err := s.codec.Encode(name, item.OwnTTL(), item.Value)
+	if err != nil {
+		return nil, false, fmt.Errorf("set %s: %w", name, err)
+	}
+	ttl := s.lifetime(item)
+	for range attempts {
+		var stored string
+		won, stored, err = s.claim(ctx, name, encoded, ttl)
+		switch {
+		case errors.Is(err, goredis.Nil):
+			continue // it was there for the SET and gone for the GETEX
+		case err != nil:
+			return nil, false, fmt.Errorf("set %s: %w", name, err)
+		case won:
+			return append([]byte{}, item.Value...), true, nil
+		}
+		value, own, err := s.codec.Decode(name, []byte(stored))
+		if err != nil {
+			return nil, false, err
+		}
+		s.restoreTTL(ctx, name, own, ttl)
+		return value, false, nil
+	}
+	return nil, false, fmt.Errorf("set %s: %w: the value vanished %d times between two commands", name, store.ErrUnavailable, attempts)
+}
+
+// claim sets the key if it is absent, else reads what it holds, in one round trip.
+func (s *Store) claim(ctx context.Context, name string, encoded []byte, ttl time.Duration) (won bool, stored string, err error) {
+	gone := false
+	err = s.breaker.do(ctx, func(ctx context.Context) error {
+		pipe := s.client.Pipeline()
+		set := pipe.SetNX(ctx, name, encoded, ttl)
+		get := pipe.GetEx(ctx, name, ttl)
+		if err := exec(ctx, pipe); err != nil {
+			return classify(ctx, err)
+		}
+		var err error
+		if won, err = set.Result(); err != nil || won {
+			return classify(ctx, err)
+		}
+		if stored, err = get.Result(); errors.Is(err, goredis.Nil) {
+			gone = true
+			return nil
+		}
+		return classify(ctx, err)
+	})
+	if err == nil && gone {
+		err = goredis.Nil
+	}
+	return won, stored, err
+}
+
+// Ping implements [store.Store].
+func (s *Store) Ping(ctx context.Context) error {
+	ctx, cancel, err := s.begin(ctx, s.o.PutTimeout)
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	defer cancel()
+	err = s.breaker.do(ctx, func(ctx context.Context) error {
+		return classify(ctx, s.client.Ping(ctx).Err())
+	})
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return nil
+}
+
+// Close implements [store.Store].
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	if err := s.client.Close(); err != nil {
+		return fmt.Errorf("close redis client: %w", err)
+	}
+	return nil
+}
+
+// Stats tells how the store is doing.
+type Stats struct {
+	Breaker      string // closed, half-open or open
+	KnownEntries int    // keys this process knows to be stored
+	KnownBytes   int64  // what they are counted with
+	Healed       uint64 // values known to be stored that had vanished and were written again: evictions, flushes, restarts
+}
+
+// Stats returns the counters as of now.
+func (s *Store) Stats() Stats {
+	entries, bytes := s.known.size()
+	return Stats{
+		Breaker: s.breaker.cb.State().String(), KnownEntries: entries, KnownBytes: bytes,
+		Healed: s.healed.Load(),
+	}
+}
+
+// begin starts the clock of a call, or refuses it at once.
+func (s *Store) begin(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc, error) {
+	if s.closed.Load() {
+		return nil, nil, store.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	if err := s.breaker.ready(); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return ctx, cancel, nil
+}
+
+func (s *Store) lifetime(item store.Item) time.Duration {
+	return orDefault(item.OwnTTL(), s.o.TTL)
+}
+
+// exec sends the pipeline. Nil means that each command has a reply of its own,
+// which may be an error; otherwise none of them may be trusted.
+func exec(ctx context.Context, pipe goredis.Pipeliner) error {
+	cmds, err := pipe.Exec(ctx)
+	if err == nil {
+		return nil
+	}
+	var reply goredis.Error
+	if !errors.As(err, &reply) {
+		return err // the connection broke or the time ran out
+	}
+	for _, cmd := range cmds {
+		if cmd.Err() != nil {
+			return nil
+		}
+	}
+	return err // a reply to the handshake: no command was sent
+}

@@ -21,7 +21,7 @@ const (
 // call is a call of a tool. Comparing hashes first keeps long ids that differ
 // late from costing their length each time.
 type call struct {
-	key  []byte // decoded id or name
+	key  []byte // decoded id or name, never empty
 	hash uint64
 	by   by
 	name []byte // decoded
@@ -149,9 +149,6 @@ func keep(calls []call) []call {
 
 // find returns the nearest call with a key, or nil.
 func (p *Parser) find(key []byte, how by) *call {
-	if len(key) == 0 {
-		return nil
-	}
 	hash := maphash.Bytes(p.seed, key)
 	last := max(0, len(p.calls)-callsKept)
 	for i := len(p.calls) - 1; i >= last; i-- {

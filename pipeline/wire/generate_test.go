@@ -208,8 +208,8 @@ func (g *generator) content() string {
 
 func reasonOf(tb testing.TB, err error) string {
 	tb.Helper()
-	var u *UnreadableError
-	if !errors.As(err, &u) {
+	u, ok := errors.AsType[*UnreadableError](err)
+	if !ok {
 		tb.Fatalf("the error is a %T: %v", err, err)
 	}
 	return u.Reason

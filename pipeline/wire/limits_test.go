@@ -116,6 +116,18 @@ func TestSegmentLimit(t *testing.T) {
 	}
 }
 
+// TestSegmentLimitPerBlock shows that texts of other blocks do not count.
+func TestSegmentLimitPerBlock(t *testing.T) {
+	t.Parallel()
+	const block = `{"type":"%s","tool_use_id":"x","content":[{"type":"text","text":"x"}]}`
+	search, result := fmt.Sprintf(block, "web_search_tool_result"), fmt.Sprintf(block, "tool_result")
+	body := `{"messages":[{"role":"user","content":[` + strings.Repeat(search+",", 50) + result + `]}]}`
+	got, err := NewParser(Limits{Segments: 1}).Parse(AnthropicMessages, []byte(body))
+	if err != nil || len(got.Segments) != 1 {
+		t.Errorf("Parse = %+v, %v", got, err)
+	}
+}
+
 func TestHostileSizes(t *testing.T) {
 	t.Parallel()
 	t.Run("a million empty messages", func(t *testing.T) {

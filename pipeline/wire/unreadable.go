@@ -44,13 +44,11 @@ const depthMessage = "exceeded max depth"
 
 // unreadable turns any error of the walk into an *UnreadableError.
 func (p *Parser) unreadable(err error) error {
-	var refused *UnreadableError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*UnreadableError](err); ok {
 		return refused
 	}
 	reason, offset := NotJSON, p.dec.InputOffset()
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		offset = syntax.ByteOffset
 		if syntax.Err != nil && syntax.Err.Error() == depthMessage {
 			reason = TooDeep

@@ -44,19 +44,34 @@ func sameJSON(before, after string, levels int) error {
 	}
 }
 
-// The words ErrorLine goes by, and the forms in which they mean nothing.
+// The words ErrorLine goes by.
 const errorWords = `(?:errors?|failed|failures?|exceptions?|panic|fatal|traceback)`
 
 //nolint:gochecknoglobals // compiled once, never changed
 var (
-	harmless = regexp.MustCompile(`(?i)\b(?:0|no|zero|without)[ \t]+` + errorWords + `\b` +
-		`|\b` + errorWords + `["']?[ \t]*[:=][ \t]*(?:0|null|none|nil|false|no)\b`)
-	harmful = regexp.MustCompile(`(?i)(?:^|[^A-Za-z_.$-])` + errorWords + `(?:$|[ \t:!,;)\]])`)
+	// A word begins behind a terminal code, too.
+	harmful = regexp.MustCompile(`(?i)(?:^|[^A-Za-z_.$-]|\x1b\[[0-9;]*[A-Za-z])(` + errorWords + `)(?:$|[\s:!,;)\]"'=\x1b])`)
+	// A count of none in front, or an empty value behind.
+	countOfNone = regexp.MustCompile(`(?i)\b(?:0|no|zero|without)[ \t]+$`)
+	emptyValue  = regexp.MustCompile(`(?i)^["']?[ \t]*[:=][ \t]*(?:0\b|(?:null|none|nil|false|\[\]|\{\}|"")\s*(?:$|[,;)\]}|]))`)
 )
 
 // ErrorLine reports whether a line plainly says that something went wrong. It
 // is the judge of "no error line is lost", so it knows fewer words than a
 // component should, and no component uses it.
 func ErrorLine(line string) bool {
-	return harmful.MatchString(harmless.ReplaceAllString(line, ""))
+	for at := 0; ; {
+		found := harmful.FindStringSubmatchIndex(line[at:])
+		if found == nil {
+			return false
+		}
+		start, end := at+found[2], at+found[3]
+		// A look at the neighbourhood is enough, and keeps long lines quick.
+		const near = 64
+		before, after := line[max(0, start-near):start], line[end:min(len(line), end+near)]
+		if !countOfNone.MatchString(before) && !emptyValue.MatchString(after) {
+			return true
+		}
+		at = end
+	}
 }

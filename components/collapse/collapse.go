@@ -1,0 +1,114 @@
+// Package collapse cuts the middle out of an oversized tool output.
+//
+// It knows nothing of what the output is about and is meant to come last. The
+// first and the last lines stay, and so do lines in between that report an
+// error, in their places and as they are: up to maxErrors of them, half from
+// the front and half from the back, since the first tends to name the cause
+// and the last the outcome. Every gap is announced by a line of its own:
+//
+//	... (1960 lines omitted) <<cg:ID>> [full output: call context_guru_expand] lines 21-1980
+//	... (88 lines omitted) lines 1893-1980, 5 of them report errors
+//
+// The numbers are those of the text's lines, in which a reader can ask for
+// them. The first such line carries the marker. A text of few lines is left
+// alone, however long they are: cutting inside a line is another trade.
+package collapse
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/contextguru/contextguru/pipeline"
+)
+
+// Reasons to leave a text alone.
+const (
+	reasonFits     pipeline.Reason = "within_max_tokens"
+	reasonFewLines pipeline.Reason = "few_lines"
+)
+
+// Config is the settings of collapse.
+type Config struct {
+	// MaxTokens is the size up to which a tool output is left alone, in tokens.
+	MaxTokens int `json:"max_tokens"`
+	// HeadLines is how many lines stay at the beginning.
+	HeadLines int `json:"head_lines"`
+	// TailLines is how many lines stay at the end.
+	TailLines int `json:"tail_lines"`
+}
+
+// Validate implements pipeline.Validator.
+func (c Config) Validate() error {
+	return errors.Join(
+		pipeline.AtLeast("max_tokens", c.MaxTokens, 1),
+		pipeline.AtLeast("head_lines", c.HeadLines, 0),
+		pipeline.AtLeast("tail_lines", c.TailLines, 0),
+	)
+}
+
+// Spec describes the component.
+func Spec() pipeline.Spec {
+	return pipeline.Define(pipeline.Meta{
+		Name:    "collapse",
+		Kind:    pipeline.KindOffload,
+		Summary: "Keeps the first and last lines of an oversized tool output, and the errors in between.",
+	}, Config{MaxTokens: 2000, HeadLines: 20, TailLines: 20}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
+		return collapser{c}, nil
+	})
+}
+
+type collapser struct{ Config }
+
+// Rewrite implements pipeline.Component.
+func (c collapser) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segment) (pipeline.Edit, error) {
+	if s.Tokens <= c.MaxTokens {
+		return pipeline.Decline(reasonFits), nil
+	}
+	start, ok := afterLines(s.Text, c.HeadLines)
+	if !ok {
+		return pipeline.Decline(reasonFewLines), nil
+	}
+	end, ok := beforeLines(s.Text, c.TailLines)
+	if !ok || end <= start {
+		return pipeline.Decline(reasonFewLines), nil
+	}
+	m, err := scan(ctx, s.Text[start:end], c.HeadLines+1)
+	if err != nil {
+		return pipeline.Edit{}, err
+	}
+	loss, ok := m.view(s.Text[:start], s.Text[end:])
+	if !ok {
+		return pipeline.Decline(reasonFewLines), nil
+	}
+	return pipeline.Offload(loss), nil
+}
+
+// afterLines returns where the first n lines end.
+func afterLines(text string, n int) (int, bool) {
+	at := 0
+	for range n {
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return 0, false
+		}
+		at += i + 1
+	}
+	return at, true
+}
+
+// beforeLines returns where the last n lines begin. What follows the last line
+// end is a line too, unless it is nothing.
+func beforeLines(text string, n int) (int, bool) {
+	if n == 0 {
+		return len(text), true
+	}
+	at := len(strings.TrimSuffix(text, "\n"))
+	for range n {
+		at = strings.LastIndexByte(text[:at], '\n')
+		if at < 0 {
+			return 0, false
+		}
+	}
+	return at + 1, true
+}

@@ -1,0 +1,21 @@
+// Package components is the one list of what a pipeline can be made of.
+//
+// A component is a package of its own below this folder and exports Spec and
+// Config, nothing else. A new one costs its folder and one line here.
+package components
+
+import (
+	"github.com/contextguru/contextguru/components/collapse"
+	"github.com/contextguru/contextguru/components/dedup"
+	"github.com/contextguru/contextguru/components/format"
+	"github.com/contextguru/contextguru/pipeline"
+)
+
+// All returns every component there is, in alphabetical order.
+func All() []pipeline.Spec {
+	return []pipeline.Spec{
+		collapse.Spec(),
+		dedup.Spec(),
+		format.Spec(),
+	}
+}

@@ -60,6 +60,9 @@ type Outcome struct {
 	original, final Digest // of the decoded texts, for Earlier
 }
 
+// Sum is the SHA-256 digest of the client's text.
+func (o *Outcome) Sum() Digest { return o.original }
+
 // Pick returns the version to send: the lossy one where markers are allowed,
 // else the lossless one; nil means the client's own bytes.
 func (o *Outcome) Pick(lossy bool) *Version {

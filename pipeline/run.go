@@ -65,6 +65,9 @@ func New(s Settings) *Pipeline {
 // Digest names the pipeline: equal digests decide alike.
 func (p *Pipeline) Digest() Digest { return p.digest }
 
+// Lossy reports whether any edit may carry a marker.
+func (p *Pipeline) Lossy() bool { return p.s.Lossy }
+
 // Steps returns the components in order. The slice must not be changed.
 func (p *Pipeline) Steps() []Step { return p.s.Steps }
 

@@ -99,6 +99,10 @@ func (m *Memory) PutAll(ctx context.Context, items []Item) error {
 			if err := alive(ctx); err != nil {
 				return err
 			}
+			if w.item, err = w.item.Loaded(); err != nil {
+				return err
+			}
+			w.print = m.hash.of(w.item.Value)
 			if w.encoded, err = m.encode(w); err != nil {
 				return err
 			}
@@ -114,9 +118,12 @@ func (m *Memory) prepare(items []Item) ([]*write, error) {
 		if err := it.Key.Validate(); err != nil {
 			return nil, err
 		}
-		w := &write{item: it, name: it.Key.String(), print: m.hash.of(it.Value)}
+		w := &write{item: it, name: it.Key.String()}
+		if it.Load == nil {
+			w.print = m.hash.of(it.Value)
+		}
 		if first, ok := seen[w.name]; ok {
-			if !bytes.Equal(first.item.Value, it.Value) {
+			if it.Load == nil && !bytes.Equal(first.item.Value, it.Value) {
 				return nil, &ConflictError{Keys: []Key{it.Key}}
 			}
 			first.item.TTL = it.TTL
@@ -148,7 +155,9 @@ func (m *Memory) commit(writes []*write) (missing []*write, err error) {
 			missing = append(missing, w)
 		case e == nil:
 			need += cost(w.name, w.encoded)
-		case e.print != w.print && m.codec.Compare(e.stored, w.item.Value) == Differs:
+		case w.item.Load != nil && e.sum != w.item.Sum:
+			missing = append(missing, w) // to be loaded and compared
+		case w.item.Load == nil && e.print != w.print && m.codec.Compare(e.stored, w.item.Value) == Differs:
 			conflict.Keys = append(conflict.Keys, w.item.Key)
 		default:
 			need += e.cost()
@@ -187,7 +196,7 @@ func (m *Memory) encode(w *write) ([]byte, error) {
 }
 
 func (m *Memory) entry(w *write) *entry {
-	return &entry{name: w.name, stored: w.encoded, print: w.print, ttl: m.lifetime(w.item.OwnTTL())}
+	return &entry{name: w.name, stored: w.encoded, print: w.print, sum: w.item.Sum, ttl: m.lifetime(w.item.OwnTTL())}
 }
 
 func (m *Memory) lifetime(own time.Duration) time.Duration {

@@ -3,6 +3,7 @@ package store
 import (
 	"container/heap"
 	"container/list"
+	"crypto/sha256"
 	"hash/maphash"
 	"time"
 )
@@ -17,6 +18,7 @@ type entry struct {
 	name    string
 	stored  []byte
 	print   fingerprint
+	sum     [sha256.Size]byte // of a value put with one, else zero
 	ttl     time.Duration
 	expires time.Time
 	recent  *list.Element // its place in index.recent

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,6 +54,25 @@ type Item struct {
 	Key   Key
 	Value []byte        // any bytes; the store keeps no reference to them
 	TTL   time.Duration // sliding; 0 = the store's default
+
+	// Load, if set, gives the value in Value's place, and Sum is its SHA-256
+	// digest. Only PutAll may be given such an item. It calls Load when it has to
+	// see the value, which it does not for a value it knows to be stored.
+	Load func() ([]byte, error)
+	Sum  [sha256.Size]byte
+}
+
+// Loaded returns the item with its value in Value.
+func (it Item) Loaded() (Item, error) {
+	if it.Load == nil {
+		return it, nil
+	}
+	value, err := it.Load()
+	if err != nil {
+		return it, fmt.Errorf("load the value of %s: %w", it.Key, err)
+	}
+	it.Value, it.Load = value, nil
+	return it, nil
 }
 
 // OwnTTL returns the item's own TTL, at least a millisecond and at most 366

@@ -1,0 +1,135 @@
+package extproc
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/contextguru/contextguru/pipeline/wire"
+)
+
+// head gives access to a message's headers by lower-case name.
+type head []*corev3.HeaderValue
+
+// get returns a header's first value, or the empty string.
+func (h head) get(name string) string {
+	for _, v := range h {
+		if v.GetKey() == name {
+			return value(v)
+		}
+	}
+	return ""
+}
+
+func (h head) has(name string) bool {
+	for _, v := range h {
+		if v.GetKey() == name {
+			return true
+		}
+	}
+	return false
+}
+
+func value(v *corev3.HeaderValue) string {
+	if raw := v.GetRawValue(); len(raw) > 0 {
+		return string(raw)
+	}
+	return v.GetValue()
+}
+
+// optOut says why an exchange does not concern us.
+type optOut string
+
+// Reasons to let an exchange alone. Those up to optNotJSON are ordinary
+// traffic; the others are LLM requests that we must not or cannot read.
+const (
+	optIn         optOut = ""
+	optNotPost    optOut = "not_post"
+	optPath       optOut = "path"
+	optNotJSON    optOut = "content_type"
+	optUpgrade    optOut = "upgrade"
+	optEmpty      optOut = "empty"
+	optNoLength   optOut = "no_content_length"
+	optTooLarge   optOut = "too_large"
+	optSignature  optOut = "body_signature"
+	optEncoding   optOut = "content_encoding"
+	optOverloaded optOut = "overloaded"
+)
+
+// request is what the headers tell about an exchange.
+type request struct {
+	dialect  wire.Dialect
+	length   int64  // of the body on the wire
+	encoding string // content coding we can decode, or empty
+}
+
+// inspect decides whether an exchange concerns us. bodyCap is in bytes.
+func inspect(h head, endOfStream bool, bodyCap int64) (request, optOut) {
+	var r request
+	if h.get(":method") != http.MethodPost {
+		return r, optNotPost
+	}
+	dialect, ok := wire.Route(h.get(":path"))
+	if !ok {
+		return r, optPath
+	}
+	r.dialect = dialect
+	switch {
+	case !isJSON(h.get("content-type")):
+		return r, optNotJSON
+	case h.has("upgrade"):
+		return r, optUpgrade
+	case endOfStream:
+		return r, optEmpty
+	case signed(h):
+		return r, optSignature
+	}
+	// Without a length Envoy cannot tell before buffering that a body is over
+	// its limit, and a body over the limit hangs the exchange.
+	length, err := strconv.ParseInt(h.get("content-length"), 10, 64)
+	switch {
+	case err != nil:
+		return r, optNoLength
+	case length == 0:
+		return r, optEmpty
+	case length > bodyCap:
+		return r, optTooLarge
+	}
+	r.length = length
+	switch coding := strings.ToLower(strings.TrimSpace(h.get("content-encoding"))); coding {
+	case "", "identity":
+	case "gzip", "x-gzip", "zstd":
+		r.encoding = coding
+	default:
+		return r, optEncoding
+	}
+	return r, optIn
+}
+
+func isJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return false
+	}
+	return media == "application/json" || strings.HasSuffix(media, "+json")
+}
+
+// signed reports whether a header vouches for the body's bytes, so that
+// changing them would make the provider refuse the request.
+func signed(h head) bool {
+	if strings.HasPrefix(h.get("authorization"), "AWS4-") {
+		return true
+	}
+	for _, name := range []string{
+		"x-amz-content-sha256", "content-digest", "repr-digest", "digest", "content-md5",
+		"signature", "signature-input",
+	} {
+		if h.has(name) {
+			return true
+		}
+	}
+	return false
+}

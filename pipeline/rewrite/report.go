@@ -1,0 +1,150 @@
+package rewrite
+
+import (
+	"github.com/contextguru/contextguru/pipeline"
+)
+
+// Verdict says what became of a body.
+type Verdict string
+
+// The verdicts.
+const (
+	Rewritten   Verdict = "rewritten"   // the body was made smaller
+	Unchanged   Verdict = "unchanged"   // read, and nothing to do
+	PassThrough Verdict = "passthrough" // not read to the end; the client's bytes go out
+)
+
+// Why a body was passed through, beside the reasons of wire.UnreadableError.
+const (
+	ReasonDeadline  = "deadline"   // the wall-clock safety net fired
+	ReasonCancelled = "cancelled"  // the caller went away
+	ReasonOverLimit = "over_limit" // the rewritten body would exceed the cap
+	ReasonSplice    = "splice"     // the edits did not fit the body
+	ReasonPanic     = "panic"      // something panicked outside the components
+	ReasonEncoding  = "bad_encoding"
+)
+
+// Why a request got lossless edits only.
+const (
+	LosslessNoResolver = "no_resolver" // nobody could read an original back
+	LosslessNoTenant   = "no_tenant"   // no credential to keep originals under
+	LosslessAsked      = "asked"       // the caller allowed no marker
+	LosslessStore      = "store"       // the store did not acknowledge the originals
+)
+
+// ComponentEdits sums what one component did to one request, history included.
+type ComponentEdits struct {
+	Component string
+	// Segments counts edited segments.
+	Segments int
+	// TokensBefore and TokensAfter sum those segments around this component.
+	TokensBefore, TokensAfter int
+}
+
+// Report says what was done to one body. It holds sizes, counts and names and
+// never content.
+type Report struct {
+	Dialect, Model string
+	Stream         bool
+	Verdict        Verdict
+	// Reason explains PassThrough.
+	Reason string
+	// Lossless is why the request got lossless edits only, or empty.
+	Lossless string
+	// StoreError is the store's error behind LosslessStore, or nil.
+	StoreError error
+
+	Messages, Segments, Turn int
+	// Markers counts the lossy edits sent.
+	Markers                 int
+	BytesBefore, BytesAfter int
+	// TokensBefore and TokensAfter count the text of all segments as sent.
+	TokensBefore, TokensAfter int
+	// NewBefore and NewAfter count the segments of the newest turn only: over
+	// a conversation they sum every output once.
+	NewBefore, NewAfter int
+	// Estimated reports that a count is not exact.
+	Estimated bool
+	// Fresh counts segments whose outcome was computed and not remembered.
+	Fresh int
+	// Edits has one entry per component that edited a segment, in pipeline order.
+	Edits []ComponentEdits
+	// New has the outcomes of the newest turn's segments.
+	New []*pipeline.Outcome
+	// Explained has every segment, when the request asked for it.
+	Explained []Explanation
+}
+
+// Explanation is what was decided about one segment.
+type Explanation struct {
+	Index, Turn int
+	// Tool is the name of the call the segment answers.
+	Tool string
+	// Text is the version sent; empty when it is the client's.
+	Text    string
+	Outcome *pipeline.Outcome
+}
+
+func (r *Report) explain(t *pipeline.Transcript, res *pipeline.Result, w *work) {
+	r.Explained = make([]Explanation, len(res.Outcomes))
+	for i, o := range res.Outcomes {
+		s := &t.Segments[i]
+		r.Explained[i] = Explanation{Index: i, Turn: s.Turn, Tool: string(s.Tool), Outcome: o}
+		if v := w.version(o); v != nil {
+			r.Explained[i].Text = v.Text
+		}
+	}
+}
+
+// tally fills in the report's figures about the segments.
+func (r *Report) tally(t *pipeline.Transcript, res *pipeline.Result, steps []pipeline.Step, w *work) {
+	r.Messages, r.Segments, r.Turn, r.Fresh = t.Messages, len(t.Segments), t.Turn, res.Fresh
+	edits := make([]ComponentEdits, len(steps))
+	for i, o := range res.Outcomes {
+		v, after := w.version(o), o.Original.N
+		if v != nil {
+			after = v.Tokens
+		}
+		r.TokensBefore += o.Original.N
+		r.TokensAfter += after
+		r.Estimated = r.Estimated || o.Original.Estimated
+		if t.Segments[i].Turn == t.Turn {
+			r.NewBefore += o.Original.N
+			r.NewAfter += after
+			r.New = append(r.New, o)
+		}
+		if v != nil {
+			if v.ID != "" {
+				r.Markers++
+			}
+			count(edits, steps, o, v == o.Lossy)
+		}
+	}
+	for _, e := range edits {
+		if e.Segments > 0 {
+			r.Edits = append(r.Edits, e)
+		}
+	}
+}
+
+// count adds the acts behind one sent version. Acts keep the pipeline's order,
+// so both lists are walked once.
+func count(edits []ComponentEdits, steps []pipeline.Step, o *pipeline.Outcome, lossy bool) {
+	at := 0
+	for _, act := range o.Acts {
+		for at < len(steps) && steps[at].Name != act.Component {
+			at++
+		}
+		if at == len(steps) {
+			return
+		}
+		if !act.Acted || (act.Lossy && !lossy) {
+			continue
+		}
+		e := &edits[at]
+		e.Component = act.Component
+		e.Segments++
+		e.TokensBefore += act.Before
+		e.TokensAfter += act.After
+	}
+}

@@ -1,0 +1,240 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/wire"
+	"github.com/contextguru/contextguru/store"
+)
+
+// Config is what a Rewriter is made of.
+type Config struct {
+	// Pipeline returns the pipeline for a model: its counter must count in the
+	// model's encoding.
+	Pipeline func(model string) *pipeline.Pipeline
+	// Store keeps the originals.
+	Store store.Store
+	// TTL is the sliding lifetime of an original; 0 is the store's default.
+	TTL time.Duration
+	// MaxBody caps a body before and after rewriting, in bytes; 0 is no cap.
+	MaxBody int
+	// Limits bound what is parsed.
+	Limits wire.Limits
+}
+
+// Rewriter makes bodies smaller. It is immutable and safe for concurrent use.
+type Rewriter struct {
+	c     Config
+	works sync.Pool
+}
+
+// New returns a Rewriter.
+func New(c Config) *Rewriter {
+	r := &Rewriter{c: c}
+	r.works.New = func() any { return &work{parser: wire.NewParser(c.Limits), seen: map[string]bool{}} }
+	return r
+}
+
+// Request is one body to rewrite.
+type Request struct {
+	Dialect wire.Dialect
+	// Body must not change until the reply is released.
+	Body []byte
+	// Tenant names the owner of the originals; empty means that there is none
+	// and that only lossless edits are made.
+	Tenant string
+	// LosslessOnly forbids markers.
+	LosslessOnly bool
+	// Explain fills in the report's Explained.
+	Explain bool
+}
+
+// Reply is the outcome of one request.
+type Reply struct {
+	// Body is the new body, or nil when the client's bytes must go out. It is
+	// valid until Release.
+	Body   []byte
+	Report Report
+
+	work *work
+	pool *sync.Pool
+}
+
+// Release gives the reply's memory back; Body must not be used afterwards.
+func (r *Reply) Release() {
+	if r.work != nil {
+		r.work.parser.Release()
+		r.pool.Put(r.work)
+		r.work, r.Body = nil, nil
+	}
+}
+
+// work is the scratch space of one request.
+type work struct {
+	parser  *wire.Parser
+	patches []wire.Patch
+	items   []store.Item
+	seen    map[string]bool
+	lossy   bool            // markers may be sent
+	refused map[string]bool // ids the store holds another text under
+	out     []byte
+}
+
+// Rewrite never fails: whatever goes wrong, the reply says so and carries no
+// body, which means that the client's bytes go out.
+func (r *Rewriter) Rewrite(ctx context.Context, req Request) (reply *Reply) {
+	w, _ := r.works.Get().(*work)
+	reply = &Reply{work: w, pool: &r.works}
+	reply.Report = Report{Dialect: string(req.Dialect), Verdict: PassThrough, BytesBefore: len(req.Body), BytesAfter: len(req.Body)}
+	defer func() {
+		if p := recover(); p != nil {
+			// The scratch space may be half written: leave it to the collector.
+			reply.work, reply.Body = nil, nil
+			reply.Report.Verdict, reply.Report.Reason = PassThrough, ReasonPanic
+		}
+	}()
+	r.rewrite(ctx, w, req, reply)
+	return reply
+}
+
+func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Reply) {
+	report := &reply.Report
+	t, err := w.parser.Parse(req.Dialect, req.Body)
+	if err != nil {
+		report.Reason = unreadable(err)
+		return
+	}
+	report.Model, report.Stream = t.Model, t.Stream
+	p := r.c.Pipeline(t.Model)
+	res, err := p.Run(ctx, t)
+	if err != nil {
+		report.Reason = ended(err)
+		return
+	}
+	defer p.Release(res)
+	w.lossy = r.keep(ctx, w, req, p, t, res, report)
+	report.tally(t, res, p.Steps(), w)
+	if req.Explain {
+		report.explain(t, res, w)
+	}
+	w.patch(t, res)
+	if len(w.patches) == 0 {
+		report.Verdict = Unchanged
+		return
+	}
+	out, err := wire.Splice(w.out[:0], req.Body, w.patches)
+	if err != nil {
+		report.Reason = ReasonSplice
+		return
+	}
+	w.out = out
+	if r.c.MaxBody > 0 && len(out) > r.c.MaxBody {
+		report.Reason = ReasonOverLimit
+		return
+	}
+	report.Verdict, report.BytesAfter = Rewritten, len(out)
+	reply.Body = out
+}
+
+// keep puts the originals behind the lossy edits into the store and reports
+// whether markers may be sent.
+func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.Pipeline, t *pipeline.Transcript, res *pipeline.Result, report *Report) bool {
+	w.refused = nil
+	switch {
+	case !p.Lossy():
+		report.Lossless = LosslessNoResolver
+	case req.LosslessOnly:
+		report.Lossless = LosslessAsked
+	case req.Tenant == "":
+		report.Lossless = LosslessNoTenant
+	}
+	if report.Lossless != "" {
+		return false
+	}
+	w.collect(req.Tenant, r.c.TTL, t, res)
+	if len(w.items) == 0 {
+		return true
+	}
+	err := r.c.Store.PutAll(ctx, w.items)
+	var conflict *store.ConflictError
+	if errors.As(err, &conflict) {
+		// Two texts under one 80-bit id: the later one keeps its own bytes.
+		w.refused = make(map[string]bool, len(conflict.Keys))
+		for _, k := range conflict.Keys {
+			w.refused[k.ID] = true
+		}
+		err = nil
+	}
+	if err != nil {
+		report.Lossless, report.StoreError = LosslessStore, err
+		return false
+	}
+	return true
+}
+
+// collect lists the originals of the lossy edits, each once.
+func (w *work) collect(tenant string, ttl time.Duration, t *pipeline.Transcript, res *pipeline.Result) {
+	clear(w.seen)
+	clear(w.items)
+	w.items = w.items[:0]
+	for i, o := range res.Outcomes {
+		if o.Lossy == nil || o.Lossy.ID == "" || w.seen[o.Lossy.ID] {
+			continue
+		}
+		w.seen[o.Lossy.ID] = true
+		w.items = append(w.items, store.Item{
+			Key:  store.Key{Tenant: tenant, Space: store.Originals, ID: o.Lossy.ID},
+			Load: func() ([]byte, error) { return original(t, i) },
+			Sum:  o.Sum(),
+			TTL:  ttl,
+		})
+	}
+}
+
+func original(t *pipeline.Transcript, i int) ([]byte, error) {
+	text, ok := t.Original(i)
+	if !ok {
+		return nil, fmt.Errorf("segment %d has no text", i)
+	}
+	return []byte(text), nil
+}
+
+// version is what goes out for an outcome; nil means the client's own bytes.
+func (w *work) version(o *pipeline.Outcome) *pipeline.Version {
+	v := o.Pick(w.lossy)
+	if v != nil && w.refused[v.ID] {
+		return o.Lossless
+	}
+	return v
+}
+
+// patch lists the versions to send as patches of the body.
+func (w *work) patch(t *pipeline.Transcript, res *pipeline.Result) {
+	clear(w.patches)
+	w.patches = w.patches[:0]
+	for i, o := range res.Outcomes {
+		if v := w.version(o); v != nil {
+			w.patches = append(w.patches, wire.Patch{Span: t.Segments[i].Span, Text: v.Text})
+		}
+	}
+}
+
+func unreadable(err error) string {
+	var u *wire.UnreadableError
+	if errors.As(err, &u) {
+		return u.Reason
+	}
+	return ReasonSplice
+}
+
+func ended(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return ReasonDeadline
+	}
+	return ReasonCancelled
+}

@@ -38,6 +38,13 @@ type plainSettings struct {
 	MinTokens int `json:"min_tokens"`
 }
 
+// needySettings have no default that is valid.
+type needySettings struct {
+	Required int `json:"required"`
+}
+
+func (n needySettings) Validate() error { return pipeline.AtLeast("required", n.Required, 1) }
+
 type inert struct{}
 
 func (inert) Rewrite(context.Context, pipeline.View, pipeline.Segment) (pipeline.Edit, error) {
@@ -61,8 +68,10 @@ func testCatalog(t testing.TB) pipeline.Catalog {
 			}
 			return inert{}, nil
 		})
+	needy := pipeline.Define(pipeline.Meta{Name: "needy", Kind: pipeline.KindReformat}, needySettings{},
+		func(needySettings, pipeline.Deps) (pipeline.Component, error) { return inert{}, nil })
 	catalog, err := pipeline.NewCatalog([]pipeline.Spec{
-		plain("format", pipeline.KindReformat), plain("dedup", pipeline.KindReformat), plain("extract", pipeline.KindOffload), collapse,
+		plain("format", pipeline.KindReformat), plain("dedup", pipeline.KindReformat), plain("extract", pipeline.KindOffload), collapse, needy,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -119,7 +119,7 @@ func (l *loader) components() {
 			continue
 		}
 		block, _ := configured.Find(name)
-		built[name] = l.build(spec, block)
+		built[name] = l.build(spec, block, block)
 	}
 	seen := make(map[string]int, len(l.c.Pipeline))
 	for i, name := range l.c.Pipeline {
@@ -138,14 +138,18 @@ func (l *loader) components() {
 				l.root.Report(fmt.Sprintf("unknown component, got %.60q", name), strict.Cure(name, l.catalog.Names()), "pipeline", i)
 				continue
 			}
+			// Defaults can be at fault where a setting has no good one.
 			block, _ := l.root.Find("components", name)
-			step = l.build(spec, block)
+			entry, _ := l.root.Find("pipeline", i)
+			step = l.build(spec, block, entry)
 		}
 		l.c.steps = append(l.c.steps, step)
 	}
 }
 
-func (l *loader) build(spec pipeline.Spec, block strict.Block) pipeline.Step {
+// build makes a component from its block. Faults of values that are not
+// written are reported near another block.
+func (l *loader) build(spec pipeline.Spec, block, near strict.Block) pipeline.Step {
 	decode := func(into any) error {
 		block.Decode(into)
 		return nil // faults are in the document; the fields at fault keep their defaults
@@ -156,9 +160,9 @@ func (l *loader) build(spec pipeline.Spec, block strict.Block) pipeline.Step {
 		var field *pipeline.FieldError
 		switch {
 		case !errors.As(err, &field):
-			block.Report(err.Error(), "")
+			block.ReportNear(near, err.Error(), "")
 		case !block.Faulted(steps(field.Field)...):
-			block.Report(field.Problem, "", steps(field.Field)...)
+			block.ReportNear(near, field.Problem, "", steps(field.Field)...)
 		}
 	}
 	l.c.Components[spec.Name] = step.Config

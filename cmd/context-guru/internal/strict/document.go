@@ -49,16 +49,16 @@ func (d *Document) Err() error {
 	return newError(d.file, d.faults)
 }
 
-// Find returns the part a path of keys (string) and indexes (int) leads to.
+// Find returns the part a path of keys (string) and indexes (int) leads to. A
+// part that does not exist is an empty block.
 func (b Block) Find(steps ...any) (Block, bool) {
+	found := true
 	for _, step := range steps {
-		next, ok := b.child(step)
-		if !ok {
-			return next, false
-		}
-		b = next
+		var ok bool
+		b, ok = b.child(step)
+		found = found && ok
 	}
-	return b, true
+	return b, found
 }
 
 // Keys lists the keys of a mapping in their order, each once.
@@ -100,7 +100,7 @@ func (b Block) Report(problem, cure string, steps ...any) {
 // ReportNear is Report for a value whose absence is wrong because of what
 // another block says: it is reported there.
 func (b Block) ReportNear(other Block, problem, cure string, steps ...any) {
-	place, missing := b, false
+	place, missing := b, b.node == nil && b.key == nil && b.path != ""
 	for _, step := range steps {
 		next, ok := place.child(step)
 		if missing = missing || !ok; missing {

@@ -176,6 +176,7 @@ func TestFaults(t *testing.T) {
 			"f:1:11: free[0]: anchors, aliases and merge keys are not supported; write the value out"},
 		{"free: {<<: {a: b}}", "f:1:8: free: anchors, aliases and merge keys are not supported; write the value out"},
 		{"raw: !x {}", "f:1:6: raw: tag !x is not supported; remove the tag"},
+		{"text: !x 5", "f:1:7: text: tag !x is not supported; remove the tag"},
 		{"[1]", "f:1:1: must be a mapping, got a list; write its settings as key: value on indented lines below it"},
 		{"text: \"a\x01\"", "f:1:9: control character 0x01; remove it"},
 		{"text: \xc3\x28", "f:1:7: byte 0xc3 is not UTF-8; save the file as UTF-8"},
@@ -192,7 +193,7 @@ func TestFaults(t *testing.T) {
 		if diff := cmp.Diff(tc.want, faults); diff != "" {
 			t.Errorf("%.80q (-want +got):\n%s", tc.data, diff)
 		}
-		if strings.HasPrefix(tc.data, "i8") && s.I8 != 7 || strings.HasPrefix(tc.data, "upper") && s.Upper != "" {
+		if strings.HasPrefix(tc.data, "i8") && s.I8 != 7 || strings.HasPrefix(tc.data, "upper") && s.Upper != "" || s.Even != 0 {
 			t.Errorf("%q: a value at fault was assigned: %+v", tc.data, s)
 		}
 	}

@@ -39,7 +39,7 @@
 //
 // Measured on 2 cores of an AMD EPYC virtual machine, Go 1.26.8, best of 3:
 //
-//	go test -run xxx -bench 'Count|Load' -benchtime 500ms -count 3 ./pipeline/tokens
+//	go test -run xxx -bench 'Count|AtLeast|Load' -benchtime 500ms -count 3 ./pipeline/tokens
 //
 //	100 KB of   o200k_base           cl100k_base
 //	english     0.71 ms  144 MB/s    0.69 ms  148 MB/s

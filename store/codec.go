@@ -99,13 +99,13 @@ func (c *Codec) Encode(name string, ttl time.Duration, value []byte) ([]byte, er
 	ms := uint64(max(ttl, 0).Milliseconds())
 	sealed := len(c.seals) > 0
 
+	sum := sha256.Sum256(value)
 	out := make([]byte, 0, HeaderLen+binary.MaxVarintLen64+sealOverhead+min(len(value), compressFrom+len(value)/2))
 	out = append(out, formatRaw)
 	if sealed {
 		out[0] = formatSealedRaw
-		out = append(out, c.seals[0].digest(value)...)
+		out = append(out, c.seals[0].digest(sum)...)
 	} else {
-		sum := sha256.Sum256(value)
 		out = append(out, sum[:]...)
 	}
 	out = binary.AppendUvarint(out, ms)
@@ -167,7 +167,7 @@ func (c *Codec) Decode(name string, stored []byte) (value []byte, ttl time.Durat
 	default:
 		value = slices.Clone(payload)
 	}
-	if !digestEqual(head[1:HeaderLen], value, sealer) {
+	if !digestEqual(head[1:HeaderLen], sha256.Sum256(value), sealer) {
 		return nil, 0, fmt.Errorf("%w: %s: digest mismatch", ErrCorrupt, name)
 	}
 	if value == nil {
@@ -177,8 +177,8 @@ func (c *Codec) Decode(name string, stored []byte) (value []byte, ttl time.Durat
 }
 
 // Compare judges by the first [HeaderLen] bytes of a stored value whether it is
-// value, comparing the full digest.
-func (c *Codec) Compare(header, value []byte) Match {
+// the one with the SHA-256 digest sum, comparing the full digest.
+func (c *Codec) Compare(header []byte, sum [sha256.Size]byte) Match {
 	if len(header) < HeaderLen {
 		return Differs
 	}
@@ -186,7 +186,7 @@ func (c *Codec) Compare(header, value []byte) Match {
 	switch header[0] {
 	case formatRaw, formatZstd:
 		switch {
-		case !digestEqual(digest, value, nil):
+		case !digestEqual(digest, sum, nil):
 			return Differs
 		case len(c.seals) > 0:
 			return Stale
@@ -194,7 +194,7 @@ func (c *Codec) Compare(header, value []byte) Match {
 		return Same
 	case formatSealedRaw, formatSealedZstd:
 		for i, s := range c.seals {
-			if !digestEqual(digest, value, s) {
+			if !digestEqual(digest, sum, s) {
 				continue
 			}
 			if i > 0 {

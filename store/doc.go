@@ -20,8 +20,8 @@
 //
 //	format 1  raw                 digest SHA-256 of the value
 //	format 2  zstd                digest SHA-256 of the value
-//	format 3  sealed raw          digest HMAC-SHA-256 of the value
-//	format 4  sealed zstd         digest HMAC-SHA-256 of the value
+//	format 3  sealed raw          digest HMAC-SHA-256 of that SHA-256
+//	format 4  sealed zstd         digest HMAC-SHA-256 of that SHA-256
 //
 // The first 33 bytes decide whether a stored value is the one about to be
 // written, so a comparison moves 33 bytes instead of the value. A sealed value

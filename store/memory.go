@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -31,7 +30,7 @@ type Memory struct {
 	codec *Codec
 	ttl   time.Duration
 	now   func() time.Time
-	hash  fingerprinter
+	hash  Fingerprinter
 
 	mu     sync.Mutex
 	index  index
@@ -59,7 +58,7 @@ func NewMemory(o MemoryOptions) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory store: %w", err)
 	}
-	m := &Memory{codec: codec, ttl: o.TTL, now: o.Now, hash: newFingerprinter()}
+	m := &Memory{codec: codec, ttl: o.TTL, now: o.Now, hash: NewFingerprinter()}
 	if m.ttl == 0 {
 		m.ttl = DefaultTTL
 	}
@@ -74,7 +73,7 @@ func NewMemory(o MemoryOptions) (*Memory, error) {
 type write struct {
 	item    Item
 	name    string
-	print   fingerprint
+	print   Fingerprint
 	encoded []byte
 }
 
@@ -99,10 +98,6 @@ func (m *Memory) PutAll(ctx context.Context, items []Item) error {
 			if err := alive(ctx); err != nil {
 				return err
 			}
-			if w.item, err = w.item.Loaded(); err != nil {
-				return err
-			}
-			w.print = m.hash.of(w.item.Value)
 			if w.encoded, err = m.encode(w); err != nil {
 				return err
 			}
@@ -118,12 +113,9 @@ func (m *Memory) prepare(items []Item) ([]*write, error) {
 		if err := it.Key.Validate(); err != nil {
 			return nil, err
 		}
-		w := &write{item: it, name: it.Key.String()}
-		if it.Load == nil {
-			w.print = m.hash.of(it.Value)
-		}
+		w := &write{item: it, name: it.Key.String(), print: m.hash.Of(it)}
 		if first, ok := seen[w.name]; ok {
-			if it.Load == nil && !bytes.Equal(first.item.Value, it.Value) {
+			if first.print != w.print && first.item.Digest() != it.Digest() {
 				return nil, &ConflictError{Keys: []Key{it.Key}}
 			}
 			first.item.TTL = it.TTL
@@ -155,9 +147,7 @@ func (m *Memory) commit(writes []*write) (missing []*write, err error) {
 			missing = append(missing, w)
 		case e == nil:
 			need += cost(w.name, w.encoded)
-		case w.item.Load != nil && e.sum != w.item.Sum:
-			missing = append(missing, w) // to be loaded and compared
-		case w.item.Load == nil && e.print != w.print && m.codec.Compare(e.stored, w.item.Value) == Differs:
+		case e.print != w.print && m.codec.Compare(e.stored, w.item.Digest()) == Differs:
 			conflict.Keys = append(conflict.Keys, w.item.Key)
 		default:
 			need += e.cost()
@@ -187,7 +177,11 @@ func (m *Memory) commit(writes []*write) (missing []*write, err error) {
 }
 
 func (m *Memory) encode(w *write) ([]byte, error) {
-	encoded, err := m.codec.Encode(w.name, w.item.OwnTTL(), w.item.Value)
+	item, err := w.item.Loaded()
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := m.codec.Encode(w.name, item.OwnTTL(), item.Value)
 	if err != nil {
 		return nil, fmt.Errorf("put %s: %w", w.name, err)
 	}
@@ -196,7 +190,7 @@ func (m *Memory) encode(w *write) ([]byte, error) {
 }
 
 func (m *Memory) entry(w *write) *entry {
-	return &entry{name: w.name, stored: w.encoded, print: w.print, sum: w.item.Sum, ttl: m.lifetime(w.item.OwnTTL())}
+	return &entry{name: w.name, stored: w.encoded, print: w.print, ttl: m.lifetime(w.item.OwnTTL())}
 }
 
 func (m *Memory) lifetime(own time.Duration) time.Duration {
@@ -250,7 +244,7 @@ func (m *Memory) SetIfAbsent(ctx context.Context, item Item) (current []byte, wo
 	if err := item.Key.Validate(); err != nil {
 		return nil, false, err
 	}
-	w := &write{item: item, name: item.Key.String(), print: m.hash.of(item.Value)}
+	w := &write{item: item, name: item.Key.String(), print: m.hash.Of(item)}
 	if w.encoded, err = m.encode(w); err != nil {
 		return nil, false, err
 	}

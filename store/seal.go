@@ -69,17 +69,17 @@ func additional(head []byte, name string) []byte {
 	return append(append(make([]byte, 0, len(head)+len(name)), head...), name...)
 }
 
-func (s *seal) digest(value []byte) []byte {
+// digest hides the digest of a value: a plain one would confirm guesses.
+func (s *seal) digest(sum [sha256.Size]byte) []byte {
 	mac := hmac.New(sha256.New, s.macKey)
-	mac.Write(value)
+	mac.Write(sum[:])
 	return mac.Sum(nil)
 }
 
-// digestEqual compares the whole digest of value, keyed when s is not nil.
-func digestEqual(digest, value []byte, s *seal) bool {
+// digestEqual compares a stored digest with that of a value, hidden when s is not nil.
+func digestEqual(digest []byte, sum [sha256.Size]byte, s *seal) bool {
 	if s != nil {
-		return hmac.Equal(digest, s.digest(value))
+		return hmac.Equal(digest, s.digest(sum))
 	}
-	sum := sha256.Sum256(value)
 	return hmac.Equal(digest, sum[:])
 }

@@ -55,14 +55,16 @@ type Item struct {
 	Value []byte        // any bytes; the store keeps no reference to them
 	TTL   time.Duration // sliding; 0 = the store's default
 
-	// Load, if set, gives the value in Value's place, and Sum is its SHA-256
-	// digest. Only PutAll may be given such an item. It calls Load when it has to
-	// see the value, which it does not for a value it knows to be stored.
+	// Sum is the SHA-256 digest of the value, if the caller has it; zero if not.
+	// It spares the store from hashing a value it knows to be stored.
+	Sum [sha256.Size]byte
+	// Load, if set, gives the value in Value's place; Sum is then mandatory. It is
+	// called, once or not at all, when the value has to be written.
 	Load func() ([]byte, error)
-	Sum  [sha256.Size]byte
 }
 
-// Loaded returns the item with its value in Value.
+// Loaded returns the item with its value in Value. A value that does not have
+// the announced digest is an error.
 func (it Item) Loaded() (Item, error) {
 	if it.Load == nil {
 		return it, nil
@@ -71,8 +73,19 @@ func (it Item) Loaded() (Item, error) {
 	if err != nil {
 		return it, fmt.Errorf("load the value of %s: %w", it.Key, err)
 	}
+	if sha256.Sum256(value) != it.Sum {
+		return it, fmt.Errorf("load the value of %s: %d bytes that do not have the announced digest", it.Key, len(value))
+	}
 	it.Value, it.Load = value, nil
 	return it, nil
+}
+
+// Digest returns the SHA-256 digest of the item's value.
+func (it Item) Digest() [sha256.Size]byte {
+	if it.Sum != [sha256.Size]byte{} {
+		return it.Sum
+	}
+	return sha256.Sum256(it.Value)
 }
 
 // OwnTTL returns the item's own TTL, at least a millisecond and at most 366

@@ -3,17 +3,23 @@
 //
 // # What a call costs
 //
-// PutAll is one pipeline. For a key this process knows to be stored with the
-// same value it holds one PEXPIRE, which renews the TTL and proves that the key
-// still exists; an answer of 0 (evicted, flushed, server restarted) makes a
-// second pipeline write the value again at once. For any other key it holds SET
-// NX PX, GETRANGE of the 33 header bytes and PEXPIRE, so that the full digest
-// is compared without moving the value back. When the values of unknown keys
+// PutAll is one pipeline. For the keys this process knows to be stored with the
+// same value it holds one TOUCH that counts them, and a PEXPIRE for each whose
+// last renewal is older than a 24th of its TTL: the key must be proved to exist
+// each time, but renewing it is a write that replicas and append-only files have
+// to follow. A key found gone (evicted, flushed, server restarted) is written
+// again at once, within the same call. For any other key the pipeline holds SET
+// NX PX, GETRANGE of the 33 header bytes and PEXPIRE, so that the full digest is
+// compared without moving the value back. When the values of unknown keys
 // add up to more than 256 KB, their headers are asked for first and only what
 // is missing is compressed and sent: another replica usually stored the history
 // of a conversation already. More than 1 MB of new values goes out in pipelines
 // of about 1 MB, and what was acknowledged stays known, so a put that ran out of
 // time gets further when it is tried again.
+//
+// That a known key exists is taken as proof that it holds the known value: ids
+// name contents, so only a lost value and a collision of ids together could make
+// it another one.
 //
 // # What a call may take
 //
@@ -27,7 +33,7 @@
 //
 // # Permissions
 //
-// A restricted ACL user needs GET, GETEX, GETRANGE, SET, PEXPIRE and PING on
-// keys ~cg:*, and INFO for [Store.Inspect]; a cluster client needs CLUSTER and
+// A restricted ACL user needs GET, GETEX, GETRANGE, SET, PEXPIRE, TOUCH and PING
+// on keys ~cg:*, and INFO for [Store.Inspect]; a cluster client needs CLUSTER and
 // READONLY, COMMAND helps it.
 package redis

@@ -2,29 +2,25 @@ package redis
 
 import (
 	"container/list"
-	"hash/maphash"
 	"sync"
+	"time"
+
+	"github.com/contextguru/contextguru/store"
 )
+
+// renewShare is the part of a TTL for which a renewal is good enough: with a day,
+// a key is renewed at most once an hour by each process and lives for at least 23
+// hours after its last use. Renewing is a write, which replicas and append-only
+// files have to follow; a conversation would cause one per output and turn.
+const renewShare = 24
 
 // knownOverhead is what one known key costs besides its name: map slot, list
 // element, entry; rounded up.
-const knownOverhead = 224
-
-// fingerprint recognises a value without a digest over every byte of a history
-// that is resent each turn. It never says that two values differ: when
-// fingerprints do, the full digests are compared in the server.
-type fingerprint struct {
-	hash uint64
-	size int
-}
+const knownOverhead = 288
 
 // known remembers, within bounds, which values this process has seen stored
 // under which keys. It is safe for concurrent use.
-//
-// The seed never leaves the process, so nobody can aim for a collision, least
-// of all below an id that is itself a keyed hash.
 type known struct {
-	seed       maphash.Seed
 	maxEntries int
 	maxBytes   int64
 
@@ -35,44 +31,53 @@ type known struct {
 }
 
 type knownKey struct {
-	name  string
-	print fingerprint
+	name    string
+	print   store.Fingerprint
+	ttl     time.Duration // what it was last renewed by
+	renewed time.Time
 }
 
 func newKnown(maxEntries int, maxBytes int64) *known {
 	return &known{
-		seed: maphash.MakeSeed(), maxEntries: maxEntries, maxBytes: maxBytes,
+		maxEntries: maxEntries, maxBytes: maxBytes,
 		keys: map[string]*list.Element{}, recent: list.New(),
 	}
 }
 
-func (k *known) print(value []byte) fingerprint {
-	return fingerprint{hash: maphash.Bytes(k.seed, value), size: len(value)}
-}
-
-// mark sets known on every put whose value is remembered under its name.
-func (k *known) mark(puts []*put) {
+// mark sets the mode of every put whose value is remembered under its name.
+func (k *known) mark(puts []*put, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, p := range puts {
-		if el, ok := k.keys[p.name]; ok && el.Value.(*knownKey).print == p.print { //nolint:forcetypeassert // the list holds nothing else
-			k.recent.MoveToFront(el)
-			p.known = true
+		el, ok := k.keys[p.name]
+		if !ok {
+			continue
+		}
+		key := el.Value.(*knownKey) //nolint:forcetypeassert // the list holds nothing else
+		if key.print != p.print {
+			continue
+		}
+		k.recent.MoveToFront(el)
+		p.mode = renew
+		if key.ttl == p.ttl && now.Sub(key.renewed) < p.ttl/renewShare {
+			p.mode = check
 		}
 	}
 }
 
-// add remembers the puts' values and forgets those used longest ago beyond the bounds.
-func (k *known) add(puts []*put) {
+// add remembers the puts' values as renewed just now and forgets those used
+// longest ago beyond the bounds.
+func (k *known) add(puts []*put, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, p := range puts {
+		fresh := knownKey{name: p.name, print: p.print, ttl: p.ttl, renewed: now}
 		if el, ok := k.keys[p.name]; ok {
-			el.Value.(*knownKey).print = p.print //nolint:forcetypeassert // the list holds nothing else
+			*el.Value.(*knownKey) = fresh //nolint:forcetypeassert // the list holds nothing else
 			k.recent.MoveToFront(el)
 			continue
 		}
-		k.keys[p.name] = k.recent.PushFront(&knownKey{name: p.name, print: p.print})
+		k.keys[p.name] = k.recent.PushFront(&fresh)
 		k.bytes += int64(len(p.name) + knownOverhead)
 	}
 	for len(k.keys) > k.maxEntries || k.bytes > k.maxBytes {

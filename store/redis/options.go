@@ -83,6 +83,8 @@ type Options struct {
 
 	// Logger hears when the breaker opens and closes; nil = nobody does.
 	Logger *slog.Logger
+
+	now func() time.Time // the clock that decides when to renew; nil = time.Now
 }
 
 // withDefaults returns a copy with every zero replaced.
@@ -96,6 +98,9 @@ func (o Options) withDefaults() Options {
 	o.KnownBytes = orDefault(o.KnownBytes, DefaultKnownBytes)
 	o.BreakerFailures = orDefault(o.BreakerFailures, DefaultBreakerFailures)
 	o.BreakerPause = orDefault(o.BreakerPause, DefaultBreakerPause)
+	if o.now == nil {
+		o.now = time.Now
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -13,9 +13,8 @@ import (
 	"github.com/contextguru/contextguru/store"
 )
 
-// attempts bounds how often one call goes back to a server that keeps losing
-// the key between two commands of the same call (it is evicting, or the value
-// expires right now).
+// attempts bounds how often SetIfAbsent goes back to a server that loses the key
+// between its two commands (it is evicting, or the value expires right now).
 const attempts = 3
 
 // Store is a [store.Store] on Redis or Valkey. It is safe for concurrent use.
@@ -24,6 +23,7 @@ type Store struct {
 	codec   *store.Codec
 	client  goredis.UniversalClient
 	breaker *breaker
+	hash    store.Fingerprinter
 	known   *known
 	closed  atomic.Bool
 	healed  atomic.Uint64
@@ -48,7 +48,7 @@ func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	return &Store{
 		o: o, codec: codec, client: o.client(), breaker: newBreaker(o),
-		known: newKnown(o.KnownEntries, o.KnownBytes),
+		hash: store.NewFingerprinter(), known: newKnown(o.KnownEntries, o.KnownBytes),
 	}, nil
 }
 
@@ -128,6 +128,9 @@ func (s *Store) SetIfAbsent(ctx context.Context, item store.Item) (current []byt
 	defer cancel()
 
 	name := item.Key.String()
+	if item, err = item.Loaded(); err != nil {
+		return nil, false, err
+	}
 	encoded, err := s.codec.Encode(name, item.OwnTTL(), item.Value)
 	if err != nil {
 		return nil, false, fmt.Errorf("set %s: %w", name, err)

@@ -59,10 +59,12 @@ func admin(tb testing.TB, o Options) goredis.UniversalClient {
 
 func fixture(tb testing.TB, o Options, advance func(testing.TB, time.Duration)) storetest.Fixture {
 	tb.Helper()
+	var passed atomic.Int64
 	o = patient(o)
+	o.now = func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
 	c := admin(tb, o)
 	f := storetest.Fixture{
-		Store: open(tb, o), Peer: open(tb, o), MaxValue: suiteMaxValue, Advance: advance,
+		Store: open(tb, o), Peer: open(tb, o), MaxValue: suiteMaxValue,
 		Rewrite: func(tb testing.TB, key store.Key, edit func([]byte) []byte) {
 			tb.Helper()
 			b, err := c.Get(tb.Context(), key.String()).Bytes()
@@ -81,7 +83,12 @@ func fixture(tb testing.TB, o Options, advance func(testing.TB, time.Duration)) 
 		},
 	}
 	if advance == nil {
-		f.Advance = func(tb testing.TB, d time.Duration) { tb.Helper(); age(tb, c, d) }
+		advance = func(tb testing.TB, d time.Duration) { tb.Helper(); age(tb, c, d) }
+	}
+	f.Advance = func(tb testing.TB, d time.Duration) {
+		tb.Helper()
+		passed.Add(int64(d))
+		advance(tb, d)
 	}
 	return f
 }
@@ -205,7 +212,9 @@ func (r *recorder) take() string {
 // TestRoundTrips pins down what each situation costs.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
+	var passed atomic.Int64
 	o := patient(Options{Addrs: []string{storetest.StartRedis(t).Socket}})
+	o.now = func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
 	s, peer, back := open(t, o), open(t, o), admin(t, o)
 	rec := &recorder{}
 	for _, s := range []*Store{s, peer} {
@@ -224,21 +233,37 @@ func TestRoundTrips(t *testing.T) {
 	mustPut(t, s, a)
 	expect("new value", "set getrange pexpire")
 	mustPut(t, s, a, b)
-	expect("known and new value", "pexpire set getrange pexpire")
+	expect("known and new value", "touch set getrange pexpire")
 	mustPut(t, s, a, b)
-	expect("known values", "pexpire pexpire")
+	expect("known values", "touch")
+	other := item("a", "the same id with another tenant")
+	other.Key.Tenant = "other"
+	mustPut(t, s, other)
+	rec.take()
+	mustPut(t, s, a, other, b)
+	expect("known values of two tenants", "touch touch")
 	mustPut(t, peer, a)
 	expect("value a peer stored", "set getrange pexpire")
 	mustPut(t, peer, a)
-	expect("value a peer stored, known now", "pexpire")
+	expect("value a peer stored, known now", "touch")
 
-	if err := back.Del(t.Context(), a.Key.String()).Err(); err != nil {
+	passed.Add(int64(store.DefaultTTL / renewShare))
+	mustPut(t, s, a, b)
+	expect("known values whose renewal is an hour old", "pexpire pexpire")
+	mustPut(t, s, a, b)
+	expect("known values just renewed", "touch")
+	hour := a
+	hour.TTL = time.Hour
+	mustPut(t, s, hour, b)
+	expect("known value with another TTL", "touch pexpire")
+
+	if err := back.Del(t.Context(), b.Key.String()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	mustPut(t, s, a, b)
-	expect("known value that vanished", "pexpire pexpire | set getrange pexpire")
-	if got := s.Stats(); got.Healed != 1 || got.KnownEntries != 2 {
-		t.Errorf("got %+v, want 1 healed and 2 known", got)
+	mustPut(t, s, hour, b)
+	expect("known value that vanished", "touch | pexpire pexpire | set getrange pexpire")
+	if got := s.Stats(); got.Healed != 1 || got.KnownEntries != 3 {
+		t.Errorf("got %+v, want 1 healed and 3 known", got)
 	}
 
 	large := batch(3, 100<<10)

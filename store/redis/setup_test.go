@@ -79,18 +79,22 @@ func TestSecretsDoNotPrint(t *testing.T) {
 
 func TestKnownIsBounded(t *testing.T) {
 	t.Parallel()
+	start := time.Now()
 	k := newKnown(3, 1<<20)
-	mk := func(name, value string) *put { return &put{name: name, print: k.print([]byte(value))} }
+	hash := store.NewFingerprinter()
+	mk := func(name, value string) *put {
+		return &put{name: name, ttl: time.Hour, print: hash.Of(store.Item{Value: []byte(value)})}
+	}
 	has := func(name, value string) bool {
 		p := mk(name, value)
-		k.mark([]*put{p})
-		return p.known
+		k.mark([]*put{p}, start)
+		return p.mode != write
 	}
-	k.add([]*put{mk("a", "1"), mk("b", "2"), mk("c", "3")})
+	k.add([]*put{mk("a", "1"), mk("b", "2"), mk("c", "3")}, start)
 	if !has("a", "1") || has("a", "2") || has("d", "1") {
 		t.Fatal("knows the wrong things")
 	}
-	k.add([]*put{mk("d", "4")})
+	k.add([]*put{mk("d", "4")}, start)
 	if has("b", "2") || !has("a", "1") || !has("c", "3") || !has("d", "4") {
 		t.Error("the fourth key must push out the one used longest ago")
 	}
@@ -100,7 +104,7 @@ func TestKnownIsBounded(t *testing.T) {
 	}
 	k = newKnown(1<<20, 10*(knownOverhead+2))
 	for i := range 100 {
-		k.add([]*put{mk(fmt.Sprintf("%02d", i), "x")})
+		k.add([]*put{mk(fmt.Sprintf("%02d", i), "x")}, start)
 	}
 	if n, size := k.size(); n != 10 || size != 10*(knownOverhead+2) || !has("99", "x") || has("89", "x") {
 		t.Errorf("bounded by bytes: %d keys, %d bytes", n, size)
@@ -156,7 +160,7 @@ func TestRestrictedUser(t *testing.T) {
 	t.Parallel()
 	server := storetest.StartRedis(t, storetest.WithArgs(
 		"--user", "default", "off",
-		"--user", "guru", "on", ">hunter2", "~cg:*", "-@all", "+get", "+getex", "+getrange", "+set", "+pexpire", "+ping", "+info"))
+		"--user", "guru", "on", ">hunter2", "~cg:*", "-@all", "+get", "+getex", "+getrange", "+set", "+pexpire", "+touch", "+ping", "+info"))
 	o := patient(Options{Addrs: []string{server.Socket}, Username: "guru", Password: "hunter2", BreakerPause: neverProbe})
 	for name, err := range calls(t, open(t, o), o.PutTimeout) {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {

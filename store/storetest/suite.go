@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -45,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		{"put again", putAgain},
 		{"large batches", largeBatches},
 		{"conflict", conflict},
+		{"values on demand", valuesOnDemand},
 		{"ttl", ttl},
 		{"own ttl", ownTTL},
 		{"set if absent", setIfAbsent},
@@ -224,4 +226,64 @@ func conflict(t *testing.T, f Fixture) {
 	if !errors.As(err, &c) {
 		t.Fatalf("two values for one key in one batch: got %v, want a ConflictError", err)
 	}
+}
+
+// valuesOnDemand: a value that is not at hand is asked for when it has to be
+// written, and its digest stands for it otherwise.
+func valuesOnDemand(t *testing.T, f Fixture) {
+	loads := 0
+	lazy := func(id, value string) store.Item {
+		return store.Item{
+			Key: original(id), Sum: sha256.Sum256([]byte(value)),
+			Load: func() ([]byte, error) { loads++; return []byte(value), nil },
+		}
+	}
+	expect := func(what string, want int) {
+		t.Helper()
+		if loads != want {
+			t.Fatalf("%s: loaded %d times, want %d", what, loads, want)
+		}
+		loads = 0
+	}
+	mustPut(t, f.Store, lazy("a", "alpha"))
+	expect("new value", 1)
+	mustPut(t, f.Store, lazy("a", "alpha"), lazy("b", "beta"), lazy("a", "alpha"))
+	expect("one known, one new", 1)
+	mustPut(t, f.Store, lazy("a", "alpha"), lazy("b", "beta"))
+	expect("known values", 0)
+	mustGet(t, f.Peer, original("a"), []byte("alpha"))
+	mustPut(t, f.Peer, store.Item{Key: original("b"), Value: []byte("beta")})
+
+	// Many at once that a peer has stored: none has to be loaded to see that.
+	many := make([]store.Item, 40)
+	for i := range many {
+		many[i] = lazy(fmt.Sprint("many", i), strings.Repeat(fmt.Sprint(i, " "), 1000))
+	}
+	mustPut(t, f.Store, many...)
+	expect("many new values", len(many))
+	mustPut(t, f.Peer, many...)
+	expect("many values a peer stored", 0)
+
+	for who, s := range map[string]store.Store{"the one that wrote it": f.Store, "a peer": f.Peer} {
+		var c *store.ConflictError
+		if err := s.PutAll(t.Context(), []store.Item{lazy("a", "another")}); !errors.As(err, &c) {
+			t.Fatalf("%s puts another value: got %v, want a ConflictError", who, err)
+		}
+	}
+	got, won, err := f.Store.SetIfAbsent(t.Context(), lazy("set", "first"))
+	if err != nil || !won || string(got) != "first" {
+		t.Fatalf("SetIfAbsent: %q, won %v, %v", got, won, err)
+	}
+
+	gone := errors.New("gone")
+	broken := lazy("broken", "x")
+	broken.Load = func() ([]byte, error) { return nil, gone }
+	if err := f.Store.PutAll(t.Context(), []store.Item{broken}); !errors.Is(err, gone) {
+		t.Errorf("value that can not be loaded: got %v", err)
+	}
+	broken.Load = func() ([]byte, error) { return []byte("y"), nil }
+	if err := f.Store.PutAll(t.Context(), []store.Item{broken}); err == nil {
+		t.Error("a value was stored under another's digest")
+	}
+	wantMissing(t, f.Store, broken.Key)
 }

@@ -2,6 +2,7 @@ package extproc
 
 import (
 	"strconv"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
@@ -124,7 +125,7 @@ func immediate(a Answer) *response {
 	for name, values := range a.Header {
 		for _, v := range values {
 			set = append(set, &corev3.HeaderValueOption{
-				Header:       &corev3.HeaderValue{Key: name, RawValue: []byte(v)},
+				Header:       &corev3.HeaderValue{Key: strings.ToLower(name), RawValue: []byte(v)},
 				AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 			})
 		}

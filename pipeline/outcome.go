@@ -18,7 +18,9 @@ type Counter interface {
 
 // Version is one way a segment can be sent.
 type Version struct {
-	Text   string
+	Text string
+	// Value is the JSON value for Text, ready to be copied into the body.
+	Value  []byte
 	Tokens int
 	// ID is the marker id of the original behind a lossy version, or empty.
 	ID string
@@ -84,7 +86,7 @@ func (o *Outcome) size() int64 {
 	size := int64(memoEntryOverhead + 64*len(o.Acts))
 	for _, v := range []*Version{o.Lossless, o.Lossy} {
 		if v != nil {
-			size += int64(len(v.Text))
+			size += int64(len(v.Text) + len(v.Value))
 		}
 	}
 	return size

@@ -81,6 +81,8 @@ type run struct {
 	texts    map[Digest]int // first segment with a text, for segments below indexed
 	indexed  int
 	key      memoKey
+	text     string  // of the segment being decided, as the client sent it
+	sum      Digest  // of text
 	length   [8]byte // for the hash: what is passed to an interface lives on the heap
 	digest   Digest
 }
@@ -115,7 +117,7 @@ func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
 // Release gives the result's memory back. The outcomes stay valid.
 func (p *Pipeline) Release(res *Result) {
 	if r := res.run; r != nil {
-		r.t, res.run = nil, nil
+		r.t, r.text, res.run = nil, "", nil
 		p.runs.Put(r)
 	}
 }
@@ -182,18 +184,21 @@ func (r *run) earlier(s Segment) (int, bool) {
 			}
 		}
 	}
-	now := Digest(sha256.Sum256([]byte(s.Text)))
-	original, ok := r.t.Original(s.Index)
-	if !ok {
-		return 0, false
-	}
-	best, found := r.texts[now]
-	if original != s.Text {
-		if at, ok := r.texts[sha256.Sum256([]byte(original))]; ok && (!found || at < best) {
+	best, found := r.texts[r.sum]
+	if s.Text != r.text {
+		if at, ok := r.texts[r.textSum(s.Text)]; ok && (!found || at < best) {
 			best, found = at, true
 		}
 	}
 	return best, found
+}
+
+// textSum is the digest of a decoded text.
+func (r *run) textSum(text string) Digest {
+	r.hash.Reset()
+	writeString(r.hash, text)
+	r.hash.Sum(r.digest[:0])
+	return r.digest
 }
 
 // decide runs every component on one segment.
@@ -206,8 +211,8 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 		o.Original = Count{N: r.t.Segments[index].Span.Len() / bytesPerToken, Estimated: true}
 		return o, ctx.Err()
 	}
-	o.original = sha256.Sum256([]byte(text))
-	o.final = o.original
+	r.text, r.sum = text, r.textSum(text)
+	o.original, o.final = r.sum, r.sum
 	o.Original = p.s.Counter.Count(text)
 	switch {
 	case isExpandResult(&s):
@@ -237,7 +242,12 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 		}
 	}
 	if c.segment.Text != text {
-		o.final = sha256.Sum256([]byte(c.segment.Text))
+		o.final = r.textSum(c.segment.Text)
+	}
+	for _, v := range []*Version{o.Lossless, o.Lossy} {
+		if v != nil {
+			v.Value = r.t.Encode(r.t.Value(&s), v.Text)
+		}
 	}
 	return o, nil
 }

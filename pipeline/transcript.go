@@ -24,7 +24,8 @@ type Segment struct {
 	// Span covers the JSON value in the body, quotes included.
 	Span Span
 	// Tool is the name of the call this output answers, Args the call's raw
-	// JSON arguments. Both are empty when the call is not in the body.
+	// JSON arguments. Args is empty when the call is not in the body, Tool when
+	// the body does not name it either.
 	Tool, Args []byte
 	// IsError reports that the client marked the output as a failure.
 	IsError bool
@@ -54,6 +55,8 @@ type Transcript struct {
 	// no exact text (a lone surrogate, invalid UTF-8). Such a segment is never
 	// edited.
 	Decode func(value []byte) (string, bool)
+	// Encode returns the JSON value that stands for a text in a value's place.
+	Encode func(value []byte, text string) []byte
 }
 
 // Value returns the segment's JSON value as the client wrote it.

@@ -3,6 +3,7 @@ package expand
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -102,9 +103,7 @@ func plain(status int, body string) Reply {
 func Handler(r *Resolver, tenantsOf func(http.Header) []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		reply := Answer(req.Context(), r, tenantsOf(req.Header), req.Method, req.URL.RawQuery)
-		for name, values := range reply.Header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), reply.Header)
 		w.Header().Set("Content-Length", strconv.Itoa(len(reply.Body)))
 		w.WriteHeader(reply.Status)
 		if req.Method != http.MethodHead {

@@ -35,15 +35,15 @@ func (s *shelf) Get(_ context.Context, tenant, id string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-func ring(t testing.TB, names ...string) *pipeline.Keyring {
-	t.Helper()
+func ring(tb testing.TB, names ...string) *pipeline.Keyring {
+	tb.Helper()
 	var keys []pipeline.Key
 	for _, n := range names {
 		keys = append(keys, pipeline.Key{ID: n, Secret: []byte(n + " 0123456789abcdef")})
 	}
 	r, err := pipeline.NewKeyring(keys...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return r
 }
@@ -187,7 +187,13 @@ func TestHandler(t *testing.T) {
 	server := httptest.NewServer(Handler(r, func(h http.Header) []string { return tenants.FromPort(h.Get) }))
 	defer server.Close()
 
-	do := func(method, query, key string) (*http.Response, string) {
+	type answer struct {
+		status int
+		header http.Header
+		length int64
+		body   string
+	}
+	do := func(method, query, key string) answer {
 		req, err := http.NewRequestWithContext(t.Context(), method, server.URL+"/expand?"+query, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -204,22 +210,23 @@ func TestHandler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return resp, string(body)
+		return answer{resp.StatusCode, resp.Header, resp.ContentLength, string(body)}
 	}
-	if resp, body := do("GET", "id="+id, "secret"); resp.StatusCode != 200 || body != original {
-		t.Errorf("GET: %d, %d bytes", resp.StatusCode, len(body))
+	if a := do("GET", "id="+id, "secret"); a.status != 200 || a.body != original {
+		t.Errorf("GET: %d, %d bytes", a.status, len(a.body))
 	}
-	if resp, body := do("HEAD", "id="+id, "secret"); resp.StatusCode != 200 || body != "" || resp.ContentLength != int64(len(original)) {
-		t.Errorf("HEAD: %d, %d bytes, length %d", resp.StatusCode, len(body), resp.ContentLength)
+	if a := do("HEAD", "id="+id, "secret"); a.status != 200 || a.body != "" || a.length != int64(len(original)) {
+		t.Errorf("HEAD: %d, %d bytes, length %d", a.status, len(a.body), a.length)
 	}
-	if resp, body := do("GET", "id="+id, "other"); resp.StatusCode != 404 || body != "not found\n" {
-		t.Errorf("other key: %d %q", resp.StatusCode, body)
+	if a := do("GET", "id="+id, "other"); a.status != 404 || a.body != "not found\n" {
+		t.Errorf("other key: %d %q", a.status, a.body)
 	}
-	if resp, _ := do("DELETE", "id="+id, "secret"); resp.StatusCode != 405 || resp.Header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("DELETE: %d, allow %q", resp.StatusCode, resp.Header.Get("Allow"))
+	if a := do("DELETE", "id="+id, "secret"); a.status != 405 || a.header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("DELETE: %d, allow %q", a.status, a.header.Get("Allow"))
 	}
-	if resp, body := do("GET", "id="+id+"&grep=line&tail=1", "secret"); body != "998-a line of text\n999-a line of text\n1000:a line of text\n" ||
-		resp.Header.Get("X-Context-Guru-Note") != "1 of 1000 matching lines; searched lines 1-1000 of 1000" {
-		t.Errorf("grep: %q, note %q", body, resp.Header.Get("X-Context-Guru-Note"))
+	note := "1 of 1000 matching lines; searched lines 1-1000 of 1000"
+	if a := do("GET", "id="+id+"&grep=line&tail=1", "secret"); a.body != "998-a line of text\n999-a line of text\n1000:a line of text\n" ||
+		a.header.Get(noteHeader) != note {
+		t.Errorf("grep: %q, note %q", a.body, a.header.Get(noteHeader))
 	}
 }

@@ -82,8 +82,7 @@ func TestParseQueryFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		q, err := ParseQuery(values)
-		var selector *SelectorError
-		if !errors.As(err, &selector) {
+		if _, ok := errors.AsType[*SelectorError](err); !ok {
 			t.Errorf("%.40s: error %v is no SelectorError", tc.query, err)
 			continue
 		}

@@ -29,7 +29,7 @@ func Select(ctx context.Context, original string, q Query) (Selection, error) {
 	window, first := lineWindow(original, q.Lines)
 	last := first + countLines(window) - 1
 	if window == "" {
-		return Selection{Note: fmt.Sprintf("no such lines: the text has %s", lines(total)), Short: true}, nil
+		return Selection{Note: "no such lines: the text has " + lines(total), Short: true}, nil
 	}
 	if q.Grep != "" {
 		s, err := grep(ctx, window, first, q)

@@ -2,6 +2,7 @@ package pipelinetest
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 	"unicode/utf8"
 
@@ -28,7 +29,7 @@ type Output struct {
 // Transcript makes a transcript of turns of tool outputs. Its body is a JSON
 // array of calls, and its Decode is JSON's own unquoting.
 func Transcript(turns ...[]Output) *pipeline.Transcript {
-	t := &pipeline.Transcript{Dialect: "test", Model: "test", Decode: decode, Turn: len(turns), Messages: 1 + 2*len(turns)}
+	t := &pipeline.Transcript{Dialect: "test", Model: "test", Decode: decode, Encode: encode, Turn: len(turns), Messages: 1 + 2*len(turns)}
 	var body bytes.Buffer
 	type span struct{ start, end int }
 	var tools, args []span
@@ -169,4 +170,13 @@ func orElse(s, fallback string) string {
 		return fallback
 	}
 	return s
+}
+
+// encode is Decode's counterpart.
+func encode(_ []byte, text string) []byte {
+	value, err := json.Marshal(text)
+	if err != nil {
+		return nil // a string always has a JSON form
+	}
+	return value
 }

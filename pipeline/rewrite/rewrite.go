@@ -219,7 +219,7 @@ func (w *work) patch(t *pipeline.Transcript, res *pipeline.Result) {
 	w.patches = w.patches[:0]
 	for i, o := range res.Outcomes {
 		if v := w.version(o); v != nil {
-			w.patches = append(w.patches, wire.Patch{Span: t.Segments[i].Span, Text: v.Text})
+			w.patches = append(w.patches, wire.Patch{Span: t.Segments[i].Span, Value: v.Value})
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestAllocations(t *testing.T) {
 			}
 			var patches []Patch
 			for i := range got.Segments {
-				patches = append(patches, Patch{got.Segments[i].Span, "le\n"})
+				patches = append(patches, Patch{Span: got.Segments[i].Span, Text: "le\n"})
 			}
 			splice := func(dst []byte) func() {
 				return func() {

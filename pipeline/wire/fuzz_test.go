@@ -97,7 +97,7 @@ func FuzzSplice(f *testing.F) {
 		var patches []Patch
 		for i := range before.Segments {
 			if which>>(i%64)&1 != 0 {
-				patches = append(patches, Patch{before.Segments[i].Span, choice[i%len(choice)]})
+				patches = append(patches, Patch{Span: before.Segments[i].Span, Text: choice[i%len(choice)]})
 			}
 		}
 		checkSplice(t, d, before, patches)

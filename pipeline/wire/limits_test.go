@@ -156,7 +156,7 @@ func TestHostileSizes(t *testing.T) {
 		if got.Turn != len(got.Segments) || last.Turn != got.Turn || last.Span.End < 30<<20-20<<10 || len(last.Args) == 0 {
 			t.Errorf("%d turns, %d segments, the last %+v", got.Turn, len(got.Segments), last.Span)
 		}
-		out, err := Splice(nil, body, []Patch{{last.Span, "short"}})
+		out, err := Splice(nil, body, []Patch{{Span: last.Span, Text: "short"}})
 		if err != nil || !bytes.HasPrefix(out, body[:last.Span.Start]) || !bytes.HasSuffix(out, append([]byte(`"short"`), body[last.Span.End:]...)) {
 			t.Errorf("spliced to %d bytes, %v", len(out), err)
 		}
@@ -170,7 +170,7 @@ func TestHostileSizes(t *testing.T) {
 			if !ok || string(got.Value(&got.Segments[0])) != literal {
 				t.Fatalf("%s: no text", escape)
 			}
-			out, err := Splice(nil, []byte(literal), []Patch{{pipeline.Span{End: len(literal)}, text}})
+			out, err := Splice(nil, []byte(literal), []Patch{{Span: pipeline.Span{End: len(literal)}, Text: text}})
 			if err != nil || string(out) != literal {
 				t.Errorf("%s does not come back: %v", escape, err)
 			}

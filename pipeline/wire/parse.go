@@ -103,6 +103,7 @@ func (p *Parser) reset(d Dialect, body []byte) {
 		Body:     body,
 		Segments: p.t.Segments[:0],
 		Decode:   decode,
+		Encode:   Encode,
 	}
 }
 

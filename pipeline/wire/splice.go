@@ -15,6 +15,16 @@ type Patch struct {
 	Span pipeline.Span
 	// Text is the new text, decoded. It must be valid UTF-8.
 	Text string
+	// Value, if set, is the JSON string for Text as [Encode] made it: a text that
+	// is sent again every turn need not be encoded every turn.
+	Value []byte
+}
+
+// Encode returns the JSON string for a text in the escaping style of the JSON
+// string it will replace.
+func Encode(literal []byte, text string) []byte {
+	e := newEncoder()
+	return e.encode(make([]byte, 0, len(text)+len(text)/4+16), styleOf(literal), text)
 }
 
 // Splice appends body to dst with the patches applied. Patches are in body
@@ -35,7 +45,11 @@ func Splice(dst, body []byte, patches []Patch) ([]byte, error) {
 	for i := range patches {
 		span := patches[i].Span
 		dst = append(dst, body[at:span.Start]...)
-		dst = e.encode(dst, styleOf(body[span.Start:span.End]), patches[i].Text)
+		if value := patches[i].Value; value != nil {
+			dst = append(dst, value...)
+		} else {
+			dst = e.encode(dst, styleOf(body[span.Start:span.End]), patches[i].Text)
+		}
 		at = span.End
 	}
 	return append(dst, body[at:]...), nil
@@ -53,11 +67,15 @@ func measure(body []byte, patches []Patch) (int, error) {
 				i, p.Span.Start, p.Span.End, len(body))
 		case p.Span.Len() < 2 || !quoted(body[p.Span.Start:p.Span.End]):
 			return 0, fmt.Errorf("patch %d covers bytes %d to %d: not a JSON string", i, p.Span.Start, p.Span.End)
-		case !utf8.ValidString(p.Text):
+		case p.Value == nil && !utf8.ValidString(p.Text):
 			return 0, fmt.Errorf("patch %d for bytes %d to %d: its text is not valid UTF-8",
 				i, p.Span.Start, p.Span.End)
 		}
 		at = p.Span.End
+		if p.Value != nil {
+			size += len(p.Value) - p.Span.Len()
+			continue
+		}
 		size += len(p.Text) + len(p.Text)/4 + 16 - p.Span.Len()
 	}
 	return max(size, 0), nil

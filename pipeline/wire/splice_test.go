@@ -50,7 +50,7 @@ func TestSpliceStyle(t *testing.T) {
 			t.Parallel()
 			body := `{"a":` + tc.source + `, "b" : 1.0 }`
 			span := pipeline.Span{Start: 5, End: 5 + len(tc.source)}
-			got, err := Splice([]byte("in front "), []byte(body), []Patch{{span, tc.text}})
+			got, err := Splice([]byte("in front "), []byte(body), []Patch{{Span: span, Text: tc.text}})
 			want := `in front {"a":` + tc.want + `, "b" : 1.0 }`
 			if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -67,18 +67,18 @@ func TestSpliceRefuses(t *testing.T) {
 		name    string
 		patches []Patch
 	}{
-		{"overlap", []Patch{{span(5, 10), "x"}, {span(5, 10), "y"}}},
-		{"out of order", []Patch{{span(15, 22), "x"}, {span(5, 10), "y"}}},
-		{"outside", []Patch{{span(15, 99), "x"}}},
-		{"in front", []Patch{{span(-1, 10), "x"}}},
-		{"backwards", []Patch{{span(10, 5), "x"}}},
-		{"empty span", []Patch{{span(5, 5), "x"}}},
-		{"one quote", []Patch{{span(5, 6), "x"}}},
-		{"a number", []Patch{{span(27, 28), "x"}}},
-		{"ends in an escaped quote", []Patch{{span(15, 21), "x"}}},
-		{"begins inside", []Patch{{span(6, 10), "x"}}},
-		{"invalid UTF-8", []Patch{{span(5, 10), "x\xff"}}},
-		{"surrogate in UTF-8", []Patch{{span(5, 10), "\xed\xa0\x80"}}},
+		{"overlap", []Patch{{Span: span(5, 10), Text: "x"}, {Span: span(5, 10), Text: "y"}}},
+		{"out of order", []Patch{{Span: span(15, 22), Text: "x"}, {Span: span(5, 10), Text: "y"}}},
+		{"outside", []Patch{{Span: span(15, 99), Text: "x"}}},
+		{"in front", []Patch{{Span: span(-1, 10), Text: "x"}}},
+		{"backwards", []Patch{{Span: span(10, 5), Text: "x"}}},
+		{"empty span", []Patch{{Span: span(5, 5), Text: "x"}}},
+		{"one quote", []Patch{{Span: span(5, 6), Text: "x"}}},
+		{"a number", []Patch{{Span: span(27, 28), Text: "x"}}},
+		{"ends in an escaped quote", []Patch{{Span: span(15, 21), Text: "x"}}},
+		{"begins inside", []Patch{{Span: span(6, 10), Text: "x"}}},
+		{"invalid UTF-8", []Patch{{Span: span(5, 10), Text: "x\xff"}}},
+		{"surrogate in UTF-8", []Patch{{Span: span(5, 10), Text: "\xed\xa0\x80"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,7 +159,7 @@ func TestStyleIsKept(t *testing.T) {
 				if !ok {
 					t.Fatalf("no text: %s", literal)
 				}
-				got, err := Splice(nil, []byte(literal), []Patch{{pipeline.Span{End: len(literal)}, text}})
+				got, err := Splice(nil, []byte(literal), []Patch{{Span: pipeline.Span{End: len(literal)}, Text: text}})
 				if err != nil || string(got) != literal {
 					t.Fatalf("%s became %s (%v)", literal, got, err)
 				}
@@ -179,7 +179,7 @@ func TestEncodeRoundTrip(t *testing.T) {
 	slices.Sort(names)
 	for range 20000 {
 		source, text := encoders[names[rng.IntN(len(names))]](randomText(rng)), randomText(rng)
-		got, err := Splice(nil, []byte(source), []Patch{{pipeline.Span{End: len(source)}, text}})
+		got, err := Splice(nil, []byte(source), []Patch{{Span: pipeline.Span{End: len(source)}, Text: text}})
 		if err != nil || !json.Valid(got) || !jsontext.Value(got).IsValid() {
 			t.Fatalf("%q over %s gave %s (%v)", text, source, got, err)
 		}

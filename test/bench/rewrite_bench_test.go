@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/contextguru/contextguru/components"
+	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/rewrite"
+	"github.com/contextguru/contextguru/pipeline/tokens"
+	"github.com/contextguru/contextguru/pipeline/wire"
+	"github.com/contextguru/contextguru/store"
+)
+
+// counting adapts the real token counter.
+type counting struct{ c *tokens.Counter }
+
+func (c counting) Count(text string) pipeline.Count {
+	n := c.c.Count(text)
+	return pipeline.Count{N: n.Tokens, Estimated: n.Estimated}
+}
+
+func (c counting) Encoding() string { return c.c.Encoding().Name }
+
+// newRewriter is the whole product in process, with every component.
+func newRewriter(b testing.TB, memo *pipeline.Memo) *rewrite.Rewriter {
+	b.Helper()
+	counter, err := tokens.New().ForModel("gpt-4o")
+	if err != nil {
+		b.Fatal(err)
+	}
+	keys, err := pipeline.NewKeyring(pipeline.Key{ID: "k", Secret: []byte("0123456789abcdef")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	memory, err := store.NewMemory(store.MemoryOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	catalog, err := pipeline.NewCatalog(components.All())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var steps []pipeline.Step
+	for _, name := range []string{"format", "dedup", "extract", "collapse"} {
+		spec, ok := catalog.Find(name)
+		if !ok {
+			b.Fatalf("no component %s", name)
+		}
+		step, err := spec.Build(nil, pipeline.Deps{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		steps = append(steps, step)
+	}
+	p := pipeline.New(pipeline.Settings{Steps: steps, Markers: keys, Lossy: true, Hints: true, Counter: counting{counter}, Memo: memo})
+	return rewrite.New(rewrite.Config{Pipeline: func(string) *pipeline.Pipeline { return p }, Store: memory, MaxBody: maxBody})
+}
+
+func BenchmarkRewrite(b *testing.B) {
+	for _, s := range sizes() {
+		body, err := newWorkload(1).grow(s.bytes)
+		if err != nil {
+			b.Fatal(err)
+		}
+		req := rewrite.Request{Dialect: wire.OpenAIChat, Body: body, Tenant: "t"}
+		for _, state := range []string{"steady", "first-sight"} {
+			b.Run(fmt.Sprintf("%s/%s", s.name, state), func(b *testing.B) {
+				memo := pipeline.NewMemo(0)
+				r := newRewriter(b, memo)
+				r.Rewrite(context.Background(), req).Release()
+				b.SetBytes(int64(len(body)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if state == "first-sight" {
+						memo.Flush()
+					}
+					r.Rewrite(context.Background(), req).Release()
+				}
+			})
+		}
+	}
+}

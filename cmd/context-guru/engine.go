@@ -1,0 +1,173 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/rewrite"
+	"github.com/contextguru/contextguru/pipeline/tokens"
+	"github.com/contextguru/contextguru/pipeline/wire"
+	"github.com/contextguru/contextguru/store"
+	"github.com/contextguru/contextguru/store/redis"
+)
+
+// engine is everything a configuration builds that is not a listener.
+type engine struct {
+	keys     *pipeline.Keyring
+	store    store.Store
+	memo     *pipeline.Memo
+	rewriter *rewrite.Rewriter
+}
+
+// newEngine builds the engine. Both vocabularies are loaded here, so that a
+// broken one stops the start and no request pays for loading.
+func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
+	e := &engine{keys: c.Keyring(), memo: pipeline.NewMemo(c.Memo.Bytes)}
+	if e.keys == nil {
+		// A memory store dies with the process, so a key that does too loses nothing.
+		log.Warn("service_key_generated", "effect", "markers are not recognised by other replicas or after a restart",
+			"cure", "set keys: [{id, file}]")
+		key, err := generatedKey()
+		if err != nil {
+			return nil, err
+		}
+		e.keys = key
+	}
+	pipelines, err := e.pipelines(c)
+	if err != nil {
+		return nil, err
+	}
+	if e.store, err = openStore(c, log); err != nil {
+		return nil, err
+	}
+	e.rewriter = rewrite.New(rewrite.Config{
+		Pipeline: func(model string) *pipeline.Pipeline { return pipelines[tokens.EncodingFor(model)] },
+		Store:    e.store,
+		TTL:      c.Store.TTL.Std(),
+		MaxBody:  int(c.Limits.BodyBytes),
+		Limits:   wire.Limits{Segments: c.Limits.Segments},
+	})
+	return e, nil
+}
+
+func generatedKey() (*pipeline.Keyring, error) {
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, fmt.Errorf("generate a service key: %w", err)
+	}
+	return pipeline.NewKeyring(pipeline.Key{ID: "generated", Secret: secret})
+}
+
+// pipelines builds one pipeline per way of counting. They share steps and memo.
+func (e *engine) pipelines(c *config.Config) (map[tokens.Encoding]*pipeline.Pipeline, error) {
+	counters := tokens.New()
+	out := map[tokens.Encoding]*pipeline.Pipeline{}
+	for _, enc := range []tokens.Encoding{
+		{Name: tokens.O200kBase}, {Name: tokens.O200kBase, Approximate: true}, {Name: tokens.CL100kBase},
+	} {
+		counter, err := counters.For(enc)
+		if err != nil {
+			return nil, err
+		}
+		out[enc] = pipeline.New(pipeline.Settings{
+			Steps: c.Steps(), Markers: e.keys, Lossy: c.Lossy(), Hints: true, Counter: counting{counter}, Memo: e.memo,
+		})
+	}
+	return out, nil
+}
+
+// counting adapts a token counter to the pipeline.
+type counting struct{ c *tokens.Counter }
+
+func (c counting) Count(text string) pipeline.Count {
+	n := c.c.Count(text)
+	return pipeline.Count{N: n.Tokens, Estimated: n.Estimated}
+}
+
+func (c counting) Encoding() string { return c.c.Encoding().Name }
+
+// openStore connects nothing yet: a store that is down must not keep the
+// service from starting.
+func openStore(c *config.Config, log *slog.Logger) (store.Store, error) {
+	var codec store.CodecOptions
+	if key := c.Store.Key(); key != nil {
+		codec.EncryptionKeys = [][]byte{key}
+	}
+	if c.Store.Type == config.StoreMemory {
+		return store.NewMemory(store.MemoryOptions{
+			MaxBytes: c.Store.Memory.Bytes, MaxEntries: c.Store.Memory.Entries, TTL: c.Store.TTL.Std(), Codec: codec,
+		})
+	}
+	r := &c.Store.Redis
+	o := redis.Options{
+		Addrs: r.Addresses, Username: r.Username, Password: redis.Secret(r.Password.Value()), DB: r.DB,
+		SentinelMaster: r.MasterName, Cluster: r.Cluster, PutTimeout: r.Timeout.Std(), TTL: c.Store.TTL.Std(),
+		Codec: codec, Logger: log,
+	}
+	if r.TLS.Enabled {
+		t, err := clientTLS(&r.TLS)
+		if err != nil {
+			return nil, err
+		}
+		o.TLS = t
+	}
+	return redis.New(o)
+}
+
+func clientTLS(t *config.RedisTLS) (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CAFile != "" {
+		pool, err := certPool(t.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		out.RootCAs = pool
+	}
+	if t.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the client certificate for redis: %w", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// serverTLS is the TLS of the gRPC port, or nil.
+func serverTLS(t *config.ServerTLS) (*tls.Config, error) {
+	if t.CertFile == "" {
+		return nil, nil //nolint:nilnil // no certificate is a way to run, not a fault
+	}
+	pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate of the gRPC port: %w", err)
+	}
+	out := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if t.ClientCAFile != "" {
+		pool, err := certPool(t.ClientCAFile)
+		if err != nil {
+			return nil, err
+		}
+		out.ClientCAs, out.ClientAuth = pool, tls.RequireAndVerifyClientCert
+	}
+	return out, nil
+}
+
+func certPool(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate authorities: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, errors.New("read certificate authorities: no certificate in " + file)
+	}
+	return pool, nil
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/extproc"
+	"github.com/contextguru/contextguru/pipeline/expand"
+	"github.com/contextguru/contextguru/pipeline/rewrite"
+)
+
+// serve runs the service until it is told to stop.
+func serve(ctx context.Context, e env, args []string) int {
+	fs := flags("serve")
+	file := fs.String("config", "", "configuration `FILE`; the defaults without one")
+	grpcAddr := fs.String("grpc", "", "`ADDR` of ext_proc and gRPC health, in listen.grpc's place")
+	socket := fs.String("grpc-socket", "", "`PATH` of a unix socket for the same, in listen.grpc_socket's place")
+	httpAddr := fs.String("http", "", "`ADDR` of health, metrics and expand, in listen.http's place")
+	level := slog.LevelInfo
+	fs.TextVar(&level, "log-level", level, "least `LEVEL` logged: debug, info, warn or error")
+	if code, done := e.parse(fs, args); done {
+		return code
+	}
+	c, err := loadConfig(*file)
+	if err != nil {
+		_, _ = fmt.Fprintln(e.stderr, err)
+		return exitFault
+	}
+	fs.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "grpc":
+			c.Listen.GRPC = *grpcAddr
+		case "grpc-socket":
+			c.Listen.GRPCSocket = *socket
+		case "http":
+			c.Listen.HTTP = *httpAddr
+		}
+	})
+	log := slog.New(slog.NewJSONHandler(e.stderr, &slog.HandlerOptions{Level: level}))
+	if err := runService(ctx, c, log, e.getenv); err != nil {
+		log.Error("cannot_serve", "error", err.Error())
+		return exitFault
+	}
+	return exitOK
+}
+
+// recvHeadroom is what a gRPC message may hold beside the body.
+const recvHeadroom = 1 << 20
+
+// service is a running instance.
+type service struct {
+	c       *config.Config
+	log     *slog.Logger
+	engine  *engine
+	tele    *telemetry
+	ready   atomic.Bool
+	health  *health.Server
+	grpc    []*grpc.Server
+	http    *http.Server
+	running sync.WaitGroup
+	failed  chan error
+}
+
+// runService serves until ctx ends, then stops in order: unready, finish what
+// is in flight within the grace time, flush telemetry.
+func runService(ctx context.Context, c *config.Config, log *slog.Logger, env func(string) string) error {
+	e, err := newEngine(c, log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = e.store.Close() }()
+	tele, err := newTelemetry(ctx, &c.Telemetry, env)
+	if err != nil {
+		return err
+	}
+	s := &service{c: c, log: log, engine: e, tele: tele, health: health.NewServer(), failed: make(chan error, 4)}
+	// A listener that cannot be opened stops the start.
+	if err := s.start(); err != nil {
+		s.stop()
+		return err
+	}
+	s.ready.Store(true)
+	s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+	log.Info("started", "grpc", c.Listen.GRPC, "grpc_socket", c.Listen.GRPCSocket, "http", c.Listen.HTTP,
+		"pipeline", c.Pipeline, "resolver", string(c.Expand.Resolver), "store", string(c.Store.Type))
+	select {
+	case <-ctx.Done():
+	case err = <-s.failed:
+	}
+	s.stop()
+	return err
+}
+
+func (s *service) start() error {
+	stats := rewrite.NewStats()
+	processor, err := s.processor(stats)
+	if err != nil {
+		return err
+	}
+	if err := s.listenGRPC(processor); err != nil {
+		return err
+	}
+	return s.listenHTTP(stats)
+}
+
+// processor builds the ext_proc server.
+func (s *service) processor(stats *rewrite.Stats) (*extproc.Server, error) {
+	resolver := &expand.Resolver{Keys: s.engine.keys, Originals: expand.Stored{Store: s.engine.store}}
+	tenants := expand.TenantOf{Header: s.c.Tenant.Header, Default: s.c.Tenant.Default, Keys: s.engine.keys}
+	return extproc.New(extproc.Config{
+		Rewriter: s.engine.rewriter,
+		Stats:    stats,
+		Tenant: func(get func(string) string) string {
+			if names := tenants.FromGateway(get); len(names) > 0 {
+				return names[0]
+			}
+			return ""
+		},
+		Expand: func(ctx context.Context, method, query string, get func(string) string) extproc.Answer {
+			a := expand.Answer(ctx, resolver, tenants.FromGateway(get), method, query)
+			return extproc.Answer{Status: a.Status, Header: a.Header, Body: a.Body}
+		},
+		ExpandPath:  s.c.Expand.Path,
+		Secret:      s.c.Listen.Secret.Value(),
+		MaxBody:     s.c.Limits.BodyBytes,
+		BufferLimit: s.c.Envoy.BufferLimitBytes,
+		MaxInFlight: s.c.Limits.InFlightBytes,
+		Deadline:    s.c.Limits.Deadline.Std(),
+		Envoy:       extproc.Gateway{Version: s.c.Envoy.Version, SoleExtProc: s.c.Envoy.SoleExtProc},
+		Log:         s.log, Tracer: s.tele.tracer, Meter: s.tele.meter,
+	})
+}
+
+func (s *service) listenGRPC(processor *extproc.Server) error {
+	secure, err := serverTLS(&s.c.Listen.TLS)
+	if err != nil {
+		return err
+	}
+	if s.c.Listen.GRPC != "" {
+		l, err := net.Listen("tcp", s.c.Listen.GRPC)
+		if err != nil {
+			return fmt.Errorf("listen.grpc: %w", err)
+		}
+		s.serveGRPC(l, processor, secure)
+	}
+	if path := s.c.Listen.GRPCSocket; path != "" {
+		l, err := listenSocket(path)
+		if err != nil {
+			return fmt.Errorf("listen.grpc_socket: %w", err)
+		}
+		s.serveGRPC(l, processor, nil) // the socket's permissions are its protection
+	}
+	return nil
+}
+
+// listenSocket creates the socket under another name and renames it, so that
+// nobody ever connects to one that is not listening yet.
+func listenSocket(path string) (net.Listener, error) {
+	fresh := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d", filepath.Base(path), os.Getpid()))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fresh, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	if err := os.Rename(fresh, path); err != nil {
+		return nil, errors.Join(err, l.Close(), os.Remove(fresh))
+	}
+	return l, nil
+}
+
+func (s *service) serveGRPC(l net.Listener, processor *extproc.Server, secure *tls.Config) {
+	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(int(s.c.Limits.BodyBytes) + recvHeadroom)}
+	if secure != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
+	}
+	g := grpc.NewServer(options...)
+	extprocv3.RegisterExternalProcessorServer(g, processor)
+	healthv1.RegisterHealthServer(g, s.health)
+	s.grpc = append(s.grpc, g)
+	s.running.Go(func() {
+		if err := g.Serve(l); err != nil {
+			s.failed <- fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
+		}
+	})
+}
+
+func (s *service) listenHTTP(stats *rewrite.Stats) error {
+	if s.c.Listen.HTTP == "" {
+		return nil
+	}
+	tenants := expand.TenantOf{Header: s.c.Tenant.Header, Default: s.c.Tenant.Default, Keys: s.engine.keys}
+	resolver := &expand.Resolver{Keys: s.engine.keys, Originals: expand.Stored{Store: s.engine.store}}
+	p := &port{
+		ready: &s.ready, metrics: s.tele.prometheus, stats: stats, store: s.engine.store.Ping,
+		expand: expand.Handler(resolver, func(h http.Header) []string { return tenants.FromPort(h.Get) }),
+	}
+	l, err := net.Listen("tcp", s.c.Listen.HTTP)
+	if err != nil {
+		return fmt.Errorf("listen.http: %w", err)
+	}
+	s.http = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 10 * time.Second}
+	s.running.Go(func() {
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
+		}
+	})
+	return nil
+}
+
+// stop ends the service within the grace time. Envoy sees NOT_SERVING first,
+// sends new exchanges elsewhere, and those in flight finish.
+func (s *service) stop() {
+	s.ready.Store(false)
+	s.health.Shutdown()
+	ctx, cancel := context.WithTimeout(context.Background(), s.c.Shutdown.Grace.Std())
+	defer cancel()
+	var graceful sync.WaitGroup
+	for _, g := range s.grpc {
+		graceful.Go(g.GracefulStop)
+	}
+	finished := make(chan struct{})
+	go func() { graceful.Wait(); close(finished) }()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		s.log.Warn("stopped_with_exchanges_in_flight", "grace", s.c.Shutdown.Grace.Std().String())
+		for _, g := range s.grpc {
+			g.Stop()
+		}
+		<-finished
+	}
+	if s.http != nil {
+		_ = s.http.Close()
+	}
+	s.running.Wait()
+	flush, cancelFlush := context.WithTimeout(context.Background(), telemetryFlush)
+	defer cancelFlush()
+	if err := s.tele.stop(flush); err != nil {
+		s.log.Warn("telemetry_not_flushed", "error", err)
+	}
+	s.log.Info("stopped")
+}
+
+// telemetryFlush bounds the last export: a collector that is gone must not
+// hold up the end.
+const telemetryFlush = 5 * time.Second

@@ -251,9 +251,8 @@ func TestTLS(t *testing.T) {
 }
 
 func faultPaths(err error) []string {
-	var faults *strict.Error
 	var paths []string
-	if errors.As(err, &faults) {
+	if faults, ok := errors.AsType[*strict.Error](err); ok {
 		for _, f := range faults.Faults {
 			paths = append(paths, f.Path)
 		}

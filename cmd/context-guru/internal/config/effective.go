@@ -101,7 +101,8 @@ func text(s string) *yaml.Node {
 	for i := range len(s) {
 		c := s[i]
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '/'
-		if !letter && (i == 0 || !('0' <= c && c <= '9' || strings.IndexByte("-_.", c) >= 0)) {
+		inner := '0' <= c && c <= '9' || strings.IndexByte("-_.", c) >= 0
+		if !letter && (i == 0 || !inner) {
 			n.Style = yaml.DoubleQuotedStyle
 		}
 	}

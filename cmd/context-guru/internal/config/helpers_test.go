@@ -51,8 +51,8 @@ func (inert) Rewrite(context.Context, pipeline.View, pipeline.Segment) (pipeline
 	return pipeline.Decline("inert"), nil
 }
 
-func testCatalog(t testing.TB) pipeline.Catalog {
-	t.Helper()
+func testCatalog(tb testing.TB) pipeline.Catalog {
+	tb.Helper()
 	plain := func(name string, kind pipeline.Kind) pipeline.Spec {
 		return pipeline.Define(pipeline.Meta{Name: name, Kind: kind}, plainSettings{MinTokens: 50},
 			func(plainSettings, pipeline.Deps) (pipeline.Component, error) { return inert{}, nil })
@@ -74,7 +74,7 @@ func testCatalog(t testing.TB) pipeline.Catalog {
 		plain("format", pipeline.KindReformat), plain("dedup", pipeline.KindReformat), plain("extract", pipeline.KindOffload), collapse, needy,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return catalog
 }

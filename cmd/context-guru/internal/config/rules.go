@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	versionForm = regexp.MustCompile(`^\d+\.\d+(\.\d+)?$`)                  //nolint:gochecknoglobals // compiled once
-	headerForm  = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")       //nolint:gochecknoglobals // compiled once; RFC 9110 §5.6.2
-	pathForm    = regexp.MustCompile(`^(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$`) //nolint:gochecknoglobals // compiled once; RFC 3986 §3.3, no empty segment
-	keyIDForm   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)              //nolint:gochecknoglobals // compiled once
+	versionForm = regexp.MustCompile(`^\d+\.\d+(\.\d+)?$`)
+	headerForm  = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")       // RFC 9110 §5.6.2
+	pathForm    = regexp.MustCompile(`^(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$`) // RFC 3986 §3.3, no empty segment
+	keyIDForm   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 )
 
 // secretHeader carries listen.secret.
-const secretHeader = "x-context-guru-secret"
+const secretHeader = "x-context-guru-secret" //nolint:gosec // the name of the header, not the secret
 
 // minSecretBytes is the least length of a shared secret, as for service keys.
 const minSecretBytes = 16
@@ -27,17 +27,17 @@ const minSecretBytes = 16
 const maxSocketPath = 107
 
 // atLeast reports a number that is too small.
-func (l *loader) atLeast(path string, value, least int64, unit string) {
+func (l *loader) atLeast(path string, value, least int64) {
 	if value < least {
-		l.fault(path, fmt.Sprintf("must be at least %d%s, got %d", least, unit, value), "")
+		l.fault(path, fmt.Sprintf("must be at least %d, got %d", least, value), "")
 	}
 }
 
 func (l *loader) limits() {
 	c := l.c
-	l.atLeast("limits.body_bytes", c.Limits.BodyBytes, 1, "")
-	l.atLeast("limits.segments", int64(c.Limits.Segments), 1, "")
-	l.atLeast("memo.bytes", c.Memo.Bytes, 1, "")
+	l.atLeast("limits.body_bytes", c.Limits.BodyBytes, 1)
+	l.atLeast("limits.segments", int64(c.Limits.Segments), 1)
+	l.atLeast("memo.bytes", c.Memo.Bytes, 1)
 	if c.Limits.InFlightBytes < c.Limits.BodyBytes && l.sound("limits.body_bytes") {
 		l.fault("limits.in_flight_bytes",
 			fmt.Sprintf("must be at least limits.body_bytes (%d), got %d", c.Limits.BodyBytes, c.Limits.InFlightBytes),

@@ -66,8 +66,7 @@ func (l *loader) serverTLS() {
 // fileFault reports the file of a TLS configuration that cannot be used.
 func (l *loader) fileFault(prefix string, err error) {
 	for _, err := range leaves(err) {
-		var file *fileError
-		if errors.As(err, &file) {
+		if file, ok := errors.AsType[*fileError](err); ok {
 			l.fault(prefix+file.setting, unusable(file.file, file.err), "correct the name or the file")
 		}
 	}

@@ -17,8 +17,8 @@ func (l *loader) store() {
 	if ttl := s.TTL.Std(); ttl < minTTL || ttl > maxTTL {
 		l.fault("store.ttl", fmt.Sprintf("must be between 1s and 8784h (366 days), got %v", s.TTL), "")
 	}
-	l.atLeast("store.memory.bytes", s.Memory.Bytes, 1, "")
-	l.atLeast("store.memory.entries", int64(s.Memory.Entries), 1, "")
+	l.atLeast("store.memory.bytes", s.Memory.Bytes, 1)
+	l.atLeast("store.memory.entries", int64(s.Memory.Entries), 1)
 	if raw := s.EncryptionKey.raw; raw != nil && l.sound("store.encryption_key") {
 		key, err := encryptionKey(*raw)
 		if err != nil {
@@ -32,7 +32,7 @@ func (l *loader) redis() {
 	r := l.c.Store.Redis
 	l.redisAddresses()
 	l.redisTLS()
-	l.atLeast("store.redis.db", int64(r.DB), 0, "")
+	l.atLeast("store.redis.db", int64(r.DB), 0)
 	if r.Cluster && r.DB > 0 {
 		l.fault("store.redis.db", fmt.Sprintf("must be 0 with cluster, got %d", r.DB), "a cluster has one database")
 	}

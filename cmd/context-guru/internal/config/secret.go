@@ -137,8 +137,7 @@ func readSmall(name string) ([]byte, error) {
 
 // bare strips operation and name from a file error.
 func bare(err error) error {
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*os.PathError](err); ok {
 		return pathErr.Err
 	}
 	return err

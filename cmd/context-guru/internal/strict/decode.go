@@ -44,10 +44,10 @@ func (d decoder) value(b Block, v reflect.Value) {
 	if n.Kind == yaml.AliasNode || n.Kind == 0 || foreign(n) {
 		return // reported with the structure
 	}
-	if h, ok := v.Addr().Interface().(Hidden); ok {
+	if h, ok := reflect.TypeAssert[Hidden](v.Addr()); ok {
 		d.hidden = h.Hidden()
 	}
-	_, isText := v.Addr().Interface().(encoding.TextUnmarshaler)
+	_, isText := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
 	if null(n) {
 		switch v.Kind() {
 		case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer, reflect.Interface:

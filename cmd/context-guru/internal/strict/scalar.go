@@ -14,7 +14,7 @@ import (
 
 // decimal leaves out what readers of YAML disagree about: 017 is 15 to some
 // and 17 to others. Underscores between digits are fine with all of them.
-var decimal = regexp.MustCompile(`^[-+]?(0|[1-9][0-9_]*)$`) //nolint:gochecknoglobals // compiled once
+var decimal = regexp.MustCompile(`^[-+]?(0|[1-9][0-9_]*)$`)
 
 // validator is implemented by settings with a rule beyond their type.
 type validator interface{ Validate() error }
@@ -26,7 +26,7 @@ func (d decoder) text(b Block, v reflect.Value) {
 		return
 	}
 	fresh := reflect.New(v.Type())
-	if into, ok := fresh.Interface().(encoding.TextUnmarshaler); ok {
+	if into, ok := reflect.TypeAssert[encoding.TextUnmarshaler](fresh); ok {
 		if err := into.UnmarshalText([]byte(b.node.Value)); err != nil {
 			b.Report(d.problem(b, err), "")
 			return
@@ -75,7 +75,7 @@ func (d decoder) scalar(b Block, v reflect.Value) {
 		b.Report(fmt.Sprintf("settings of type %s cannot be written in a file", v.Type()), "remove it")
 		return
 	}
-	if rule, ok := fresh.Interface().(validator); ok {
+	if rule, ok := reflect.TypeAssert[validator](fresh); ok {
 		if err := rule.Validate(); err != nil {
 			b.Report(d.problem(b, err), "")
 			return

@@ -47,10 +47,10 @@ func kind(n *yaml.Node) string {
 
 // wants names the form of a field.
 func wants(v reflect.Value) string {
-	if w, ok := v.Addr().Interface().(Wanter); ok {
+	if w, ok := reflect.TypeAssert[Wanter](v.Addr()); ok {
 		return w.Wants()
 	}
-	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if _, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return "text"
 	}
 	switch v.Kind() {
@@ -75,7 +75,7 @@ func wants(v reflect.Value) string {
 
 // isScalar reports whether a field takes one value.
 func isScalar(v reflect.Value) bool {
-	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
+	if _, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
 		return true
 	}
 	switch v.Kind() {

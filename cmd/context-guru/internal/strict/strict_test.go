@@ -75,8 +75,8 @@ func defaults() settings {
 }
 
 // decode reads data onto the defaults and returns the result and the faults, a line each.
-func decode(t testing.TB, data string) (settings, string) {
-	t.Helper()
+func decode(tb testing.TB, data string) (settings, string) {
+	tb.Helper()
 	s := defaults()
 	doc, err := Parse("f", []byte(data))
 	if err == nil {

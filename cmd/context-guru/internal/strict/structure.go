@@ -59,7 +59,7 @@ func (d *Document) key(key *yaml.Node, path string) bool {
 	case key.Kind != yaml.ScalarNode:
 		d.add(key, path, "a key is "+show(key), "keys are plain text")
 	case !plainKey(key):
-		d.add(key, path, fmt.Sprintf("a key must be text, got %s", show(key)), "check the spelling, or put the key in quotes")
+		d.add(key, path, "a key must be text, got "+show(key), "check the spelling, or put the key in quotes")
 	default:
 		return true
 	}

@@ -19,8 +19,8 @@ const MaxBytes = 1 << 20
 
 // The parser writes places into its messages only.
 var (
-	yamlLine   = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)                //nolint:gochecknoglobals // compiled once
-	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced`) //nolint:gochecknoglobals // compiled once
+	yamlLine   = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
+	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced`)
 )
 
 // parse returns the document's root node, nil when it is empty.

@@ -7,6 +7,7 @@ package components
 import (
 	"github.com/contextguru/contextguru/components/collapse"
 	"github.com/contextguru/contextguru/components/dedup"
+	"github.com/contextguru/contextguru/components/extract"
 	"github.com/contextguru/contextguru/components/format"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -16,6 +17,7 @@ func All() []pipeline.Spec {
 	return []pipeline.Spec{
 		collapse.Spec(),
 		dedup.Spec(),
+		extract.Spec(),
 		format.Spec(),
 	}
 }

@@ -128,7 +128,11 @@ func conformConcurrent(t *testing.T, spec pipeline.Spec) {
 // back have something to see.
 func conformText(t *testing.T, spec pipeline.Spec, text string, same []func(before, after string) error) {
 	t.Helper()
+	const huge = 1 << 20
 	transcript := Texts(text, text)
+	if len(text) > huge {
+		transcript = Texts(text) // length is what it is about, and it takes its time
+	}
 	body := bytes.Clone(transcript.Body)
 	settings := Settings(t, spec)
 	p := pipeline.New(settings)
@@ -148,7 +152,9 @@ func conformText(t *testing.T, spec pipeline.Spec, text string, same []func(befo
 		return errors.Join(errs...)
 	})
 	CheckIdempotent(t, afresh, transcript, true)
-	CheckIdempotent(t, afresh, transcript, false)
+	if len(text) <= huge {
+		CheckIdempotent(t, afresh, transcript, false)
+	}
 	for i, o := range outcomes {
 		if spec.Kind == pipeline.KindReformat && o.Lossy != nil {
 			t.Errorf("segment %d: a lossless component lost something", i)

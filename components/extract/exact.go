@@ -1,0 +1,139 @@
+package extract
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+)
+
+// isDiff reports whether a text holds a unified diff. One that lost a line
+// cannot be applied any more.
+func isDiff(text string) bool {
+	for at := 0; at < len(text); {
+		if rest := text[at:]; strings.HasPrefix(rest, "diff --git ") || strings.HasPrefix(rest, "@@ -") || strings.HasPrefix(rest, "@@@ -") {
+			return true
+		}
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return false
+		}
+		at += i + 1
+	}
+	return false
+}
+
+// isNumbered reports whether more than half of the lines that are not blank
+// carry the number behind that of the line in front: a listing of a file, in
+// whatever form.
+func isNumbered(text string) bool {
+	const minLines = 3
+	lines, counted, last := 0, 0, -1
+	for raw := range strings.Lines(text) {
+		if isBlank(raw) {
+			continue
+		}
+		lines++
+		n := lineNumber(raw)
+		if n >= 0 && (last < 0 || n == last+1) {
+			counted++
+		}
+		last = n
+	}
+	return counted >= minLines && counted*2 > lines
+}
+
+// lineNumber returns the number a line begins with, or -1. Something other
+// than a letter or a digit has to follow it.
+func lineNumber(raw string) int {
+	rest := strings.TrimLeft(raw, " \t")
+	n, i := 0, 0
+	for i < len(rest) && isDigit(rest[i]) {
+		n = n*10 + int(rest[i]-'0')
+		if i++; i > len("9999999") {
+			return -1
+		}
+	}
+	if i == 0 || i == len(rest) || isLetter(rest[i]) {
+		return -1
+	}
+	return n
+}
+
+// maxArgs is the longest call that is looked into; reading a file takes less.
+const maxArgs = 1 << 16
+
+// readsFile reports whether a call reads a file that is not a log: its lines
+// may be edited next, and then every copy of a line counts.
+func readsFile(tool string, args []byte) bool {
+	var call struct {
+		Command  json.RawMessage `json:"command"`
+		Cmd      json.RawMessage `json:"cmd"`
+		Path     string          `json:"path"`
+		FilePath string          `json:"file_path"`
+		File     string          `json:"file"`
+		Target   string          `json:"target_file"`
+	}
+	if len(args) <= maxArgs {
+		// Other arguments, or none, are no reason to say anything: the name of
+		// the tool decides then.
+		_ = json.Unmarshal(args, &call)
+	}
+	command := lastString(call.Command)
+	if command == "" {
+		command = lastString(call.Cmd)
+	}
+	file := call.Path + call.FilePath + call.File + call.Target
+	switch {
+	case isReader(tool) || command == "view":
+		return !isLog(file)
+	default:
+		return printsFile(command)
+	}
+}
+
+// isReader reports whether a tool of this name reads files, whatever the
+// client put in front of the name.
+func isReader(tool string) bool {
+	if i := strings.LastIndexAny(tool, ".:/"); i >= 0 {
+		tool = tool[i+1:]
+	}
+	if i := strings.LastIndex(tool, "__"); i >= 0 {
+		tool = tool[i+2:]
+	}
+	tool = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(tool))
+	return slices.Contains([]string{"read", "readfile", "readtextfile", "view", "viewfile", "open", "openfile", "cat", "getfilecontents"}, tool)
+}
+
+// lastString returns a string, or the last one of a list (["bash", "-c", ...]).
+func lastString(value json.RawMessage) string {
+	var one string
+	if json.Unmarshal(value, &one) == nil {
+		return one
+	}
+	var many []string
+	if json.Unmarshal(value, &many) == nil && len(many) > 0 {
+		return many[len(many)-1]
+	}
+	return ""
+}
+
+// printsFile reports whether a shell command does nothing but print a file,
+// after a change of folder at most.
+func printsFile(command string) bool {
+	command = strings.TrimSpace(command)
+	if strings.HasPrefix(command, "cd ") {
+		if _, after, found := strings.Cut(command, "&&"); found {
+			command = strings.TrimSpace(after)
+		}
+	}
+	words := strings.Fields(command)
+	if len(words) < 2 || strings.ContainsAny(command, "|;&<>`$\n") {
+		return false
+	}
+	return slices.Contains([]string{"cat", "head", "tail", "sed", "nl", "bat", "less", "more"}, path.Base(words[0])) && !isLog(words[len(words)-1])
+}
+
+func isLog(file string) bool {
+	return slices.Contains([]string{".log", ".out", ".err"}, path.Ext(strings.Trim(file, `"'`)))
+}

@@ -57,3 +57,15 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+// Every default has to be right with the components there are.
+func TestDefaultsAreSound(t *testing.T) {
+	t.Parallel()
+	c, err := loadConfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(c.Steps()), len(c.Pipeline); got != want || want == 0 {
+		t.Errorf("%d components of %d in the default pipeline were built", got, want)
+	}
+}

@@ -16,6 +16,11 @@ const (
 
 	memoBits  = 12
 	memoBytes = 53 // with which an entry fills one cache line
+
+	// shortBytes is the length up to which the hash and the length alone tell
+	// a piece from every other. Most pieces of real text are that short.
+	shortBytes = 8
+	shortBits  = 11 // the table is 32 KB, so it stays close to the processor
 )
 
 // scratch is the working memory of one count. It never has pointers to
@@ -29,6 +34,7 @@ type scratch struct {
 
 	merger merger
 	memo   [1 << memoBits]memoEntry
+	short  [1 << shortBits]shortEntry
 	fixed  [maxPiece]byte // a piece or chunk with U+FFFD for invalid bytes
 	long   long
 }
@@ -40,6 +46,14 @@ type memoEntry struct {
 	tokens uint16
 	size   uint8
 	bytes  [memoBytes]byte
+}
+
+// shortEntry remembers a piece of at most shortBytes bytes, one token or more:
+// the vocabulary is far larger than the caches, so asking it again is what a
+// count would spend most of its time on.
+type shortEntry struct {
+	hash         uint64
+	size, tokens uint8
 }
 
 // newScratch returns an empty scratch for the encoding, in one allocation.
@@ -101,6 +115,20 @@ func (s *scratch) count(t []byte, p, e int) int {
 		return s.merger.merge(s.vocab, t, p, e)
 	}
 	h := hash(t, p, e)
+	if n > shortBytes {
+		return s.look(t, p, e, h)
+	}
+	m := &s.short[h>>(64-shortBits)]
+	if m.hash != h || int(m.size) != n {
+		m.tokens = uint8(s.look(t, p, e, h)) //nolint:gosec // at most shortBytes
+		m.hash, m.size = h, uint8(n)         //nolint:gosec // the same
+	}
+	return int(m.tokens)
+}
+
+// look is count for a piece whose hash is h, of at most maxLen bytes.
+func (s *scratch) look(t []byte, p, e int, h uint64) int {
+	n := e - p
 	if s.vocab.find(h, t[p:e]) != noRank {
 		return 1
 	}

@@ -14,9 +14,12 @@ func decode(value []byte) (string, bool) {
 		return "", false
 	}
 	rest := value[1 : len(value)-1]
+	if !utf8.Valid(rest) {
+		return "", false
+	}
 	at := bytes.IndexByte(rest, '\\')
 	if at < 0 {
-		if !verbatim(rest) {
+		if !plain(rest) {
 			return "", false
 		}
 		return string(rest), true
@@ -24,54 +27,69 @@ func decode(value []byte) (string, bool) {
 	var out strings.Builder
 	out.Grow(len(rest))
 	for at >= 0 {
-		if !verbatim(rest[:at]) {
+		if !plain(rest[:at]) {
 			return "", false
 		}
 		out.Write(rest[:at])
-		r, n := unescape(rest[at:])
-		if n == 0 {
-			return "", false
+		if c := short(rest[at:]); c != 0 {
+			out.WriteByte(c)
+			rest = rest[at+2:]
+		} else {
+			r, n := unescape(rest[at:])
+			if n == 0 {
+				return "", false
+			}
+			out.WriteRune(r)
+			rest = rest[at+n:]
 		}
-		out.WriteRune(r)
-		rest = rest[at+n:]
 		at = bytes.IndexByte(rest, '\\')
 	}
-	if !verbatim(rest) {
+	if !plain(rest) {
 		return "", false
 	}
 	out.Write(rest)
 	return out.String(), true
 }
 
-// verbatim reports whether bytes may stand in a JSON string as they are.
-func verbatim(b []byte) bool {
+// plain reports whether UTF-8 bytes may stand in a JSON string as they are.
+func plain(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' || c == '"' {
 			return false
 		}
 	}
-	return utf8.Valid(b)
+	return true
+}
+
+// short returns the character of the two-letter escape that b starts with, or
+// 0 for any other.
+func short(b []byte) byte {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case 'n':
+		return '\n'
+	case '"', '\\', '/':
+		return b[1]
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	default:
+		return 0
+	}
 }
 
 // unescape returns the character of the escape that b starts with and how many
 // bytes it takes, none when it is no escape or half a surrogate pair.
 func unescape(b []byte) (rune, int) {
-	if len(b) < 2 {
-		return 0, 0
-	}
-	switch b[1] {
-	case '"', '\\', '/':
-		return rune(b[1]), 2
-	case 'b':
-		return '\b', 2
-	case 'f':
-		return '\f', 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
+	if c := short(b); c != 0 {
+		return rune(c), 2
 	}
 	r, ok := unit(b)
 	if !ok {

@@ -71,7 +71,7 @@ type nested struct {
 }
 
 func defaults() settings {
-	return settings{Text: "default", List: []string{"x", "y"}, Map: map[string]int{"k": 1}, I8: 7, embedded: embedded{Inner: 3}}
+	return settings{Text: "default", List: []string{"x", "y"}, Map: map[string]int{"k": 1}, I8: 7, embedded: embedded{Inner: 3}, private: 1}
 }
 
 // decode reads data onto the defaults and returns the result and the faults, a line each.

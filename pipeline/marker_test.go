@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func spellings(id string) []string {
 
 func TestB24B25EveryMintedMarkerIsFound(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a repeatable test
+	r := rand.New(rand.NewPCG(1, 2))
 	ring := keyring(t, "a", "b")
 	for round := range 3000 {
 		var text strings.Builder
@@ -93,10 +94,10 @@ func TestMarkerForm(t *testing.T) {
 // characters an id can have, one is right, whatever the other characters are.
 func TestB27B40ForgedTagsAreRefused(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a repeatable test
+	r := rand.New(rand.NewPCG(3, 4))
 	ring := keyring(t, "a")
 	for range 200 {
-		id := ring.Mint(fmt.Sprint(r.Uint64()))
+		id := ring.Mint(strconv.FormatUint(r.Uint64(), 10))
 		for place := pipeline.IDLen - 4; place < pipeline.IDLen; place++ {
 			owned := 0
 			for _, c := range alphabet {
@@ -176,8 +177,12 @@ func TestKeyRotation(t *testing.T) {
 		id   string
 		want bool
 	}{
-		{old, before, true}, {rotated, before, true}, {dropped, before, false},
-		{old, after, false}, {rotated, after, true}, {dropped, after, true},
+		{old, before, true},
+		{rotated, before, true},
+		{dropped, before, false},
+		{old, after, false},
+		{rotated, after, true},
+		{dropped, after, true},
 	} {
 		if c.ring.Owns(c.id) != c.want || c.ring.Matches(c.id, "text") != c.want || c.ring.Marked(pipeline.Marker(c.id)) != c.want {
 			t.Errorf("ring of %s and id %q: want %v", c.ring.ID(), c.id, c.want)

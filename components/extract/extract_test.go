@@ -63,13 +63,19 @@ func view(tb testing.TB, o pipelinetest.Output) (body, left string, reason pipel
 	return rest[:at], rest[at+len("... (left out: "):], ""
 }
 
+// steps returns different lines.
+func steps(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "step %d of a block of lines\n", i)
+	}
+	return b.String()
+}
+
 func TestP42RepeatedLinesBecomeOneWithACount(t *testing.T) {
 	t.Parallel()
 	warning := "warning: peer dependency unmet\n"
-	block := ""
-	for i := range 12 {
-		block += fmt.Sprintf("step %d of a block of twelve lines\n", i)
-	}
+	block := steps(12)
 	for name, c := range map[string]struct{ text, body, left string }{
 		"one line": {
 			"resolved\n" + strings.Repeat(warning, 15) + "done\n",
@@ -113,10 +119,7 @@ func TestP42RepeatedLinesBecomeOneWithACount(t *testing.T) {
 
 func TestTextsWithoutNoiseAreLeftAlone(t *testing.T) {
 	t.Parallel()
-	thirteen := ""
-	for i := range 13 {
-		thirteen += fmt.Sprintf("step %d of a block of thirteen lines\n", i)
-	}
+	thirteen := steps(13)
 	for name, text := range map[string]string{
 		"different lines":         "a\nb\nc\n",
 		"a block of thirteen":     thirteen + thirteen,
@@ -310,7 +313,7 @@ var counted = regexp.MustCompile(`^\.\.\. \(previous (?:line|(\d+) lines) x(\d+)
 // line is there, in order, as often as it was.
 func TestP42NotesCanBeReadBackwards(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // a repeatable test
+	r := rand.New(rand.NewPCG(7, 8))
 	pool := []string{"", " ", "}", "short", "a line of medium length", "another line of medium length", "one more, with a number: 17", "error: it failed"}
 	folded := 0
 	for range 2000 {

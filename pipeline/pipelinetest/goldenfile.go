@@ -82,7 +82,7 @@ func (g *golden) parseOptions(comment string) error {
 		if !found {
 			continue
 		}
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			switch name {
 			case "escaped", "lossless", "bare":
 				g.options[name] = true

@@ -79,6 +79,14 @@ func CheckRestore(tb testing.TB, t *pipeline.Transcript, outcomes []*pipeline.Ou
 			}
 			continue
 		}
+		for _, v := range []*pipeline.Version{o.Lossless, o.Lossy} {
+			if v == nil {
+				continue
+			}
+			if text, ok := t.Decode(v.Value); !ok || text != v.Text {
+				tb.Errorf("segment %d: the value of a version reads %q, its text is %q", i, clip(text), clip(v.Text))
+			}
+		}
 		if v := o.Lossless; v != nil {
 			if err := same(original, v.Text); err != nil {
 				tb.Errorf("segment %d: the version without a marker is not the same: %v", i, err)

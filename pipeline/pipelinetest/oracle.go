@@ -19,6 +19,9 @@ const jsonLevels = 12
 func SameJSON(before, after string) error { return sameJSON(before, after, jsonLevels) }
 
 func sameJSON(before, after string, levels int) error {
+	if !json.Valid([]byte(before)) || !json.Valid([]byte(after)) {
+		return errors.New("one of them is not one JSON document")
+	}
 	a, b := json.NewDecoder(strings.NewReader(before)), json.NewDecoder(strings.NewReader(after))
 	a.UseNumber()
 	b.UseNumber()
@@ -47,7 +50,6 @@ func sameJSON(before, after string, levels int) error {
 // The words ErrorLine goes by.
 const errorWords = `(?:errors?|failed|failures?|exceptions?|panic|fatal|traceback)`
 
-//nolint:gochecknoglobals // compiled once, never changed
 var (
 	// A word begins behind a terminal code, too.
 	harmful = regexp.MustCompile(`(?i)(?:^|[^A-Za-z_.$-]|\x1b\[[0-9;]*[A-Za-z])(` + errorWords + `)(?:$|[\s:!,;)\]"'=\x1b])`)

@@ -39,8 +39,7 @@ func settingsFaults(defaults any, folder string) (faults []string) {
 		return append(faults, err.Error())
 	}
 	key := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	for i := range kind.NumField() {
-		field := kind.Field(i)
+	for field := range kind.Fields() {
 		if !field.IsExported() {
 			faults = append(faults, field.Name+" is not exported")
 		}

@@ -110,7 +110,7 @@ func (m *Memory) prepare(items []Item) ([]*write, error) {
 	writes := make([]*write, 0, len(items))
 	seen := make(map[string]*write, len(items))
 	for _, it := range items {
-		if err := it.Key.Validate(); err != nil {
+		if err := it.Validate(); err != nil {
 			return nil, err
 		}
 		w := &write{item: it, name: it.Key.String(), print: m.hash.Of(it)}
@@ -241,7 +241,7 @@ func (m *Memory) SetIfAbsent(ctx context.Context, item Item) (current []byte, wo
 	if err := alive(ctx); err != nil {
 		return nil, false, err
 	}
-	if err := item.Key.Validate(); err != nil {
+	if err := item.Validate(); err != nil {
 		return nil, false, err
 	}
 	w := &write{item: item, name: item.Key.String(), print: m.hash.Of(item)}

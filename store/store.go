@@ -63,6 +63,17 @@ type Item struct {
 	Load func() ([]byte, error)
 }
 
+// Validate reports why a store would refuse the item, whatever the store's state.
+func (it Item) Validate() error {
+	if err := it.Key.Validate(); err != nil {
+		return err
+	}
+	if it.Load != nil && it.Sum == [sha256.Size]byte{} {
+		return fmt.Errorf("item %s: a value on demand needs its digest in Sum", it.Key)
+	}
+	return nil
+}
+
 // Loaded returns the item with its value in Value. A value that does not have
 // the announced digest is an error.
 func (it Item) Loaded() (Item, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/contextguru/contextguru/store"
 	"github.com/contextguru/contextguru/store/storetest"
 )
 
@@ -43,6 +44,29 @@ func BenchmarkPutAll(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkPutAllHistory is the steady state of a long conversation: 200
+// originals, all known, none of them loaded.
+func BenchmarkPutAllHistory(b *testing.B) {
+	server := storetest.StartRedis(b)
+	s := open(b, patient(Options{Addrs: []string{server.Socket}}))
+	items := batch(200, 10<<10)
+	if err := s.PutAll(b.Context(), items); err != nil {
+		b.Fatal(err)
+	}
+	for i, it := range items {
+		items[i] = store.Item{Key: it.Key, Sum: it.Digest(), Load: func() ([]byte, error) { return it.Value, nil }}
+	}
+	if err := s.PutAll(b.Context(), items); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.PutAll(b.Context(), items); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

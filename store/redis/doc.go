@@ -21,6 +21,15 @@
 // name contents, so only a lost value and a collision of ids together could make
 // it another one.
 //
+// Measured with
+//
+//	go test -run '^$' -bench 'PutAll|Get' -benchtime 1000x ./store/redis
+//
+// on two shared cores of an AMD EPYC, Redis 7.0.15 over a unix socket (TCP over
+// loopback is within 10 %), medians: 20 originals of 10 KB 0.44 ms when they are
+// new and 0.05 ms when they are known; a history of 200 known originals 0.11 ms,
+// where a PEXPIRE for each took 0.66 ms; reading one original 0.04 ms.
+//
 // # What a call may take
 //
 // Every call has a deadline that covers all the caller waits for, compression

@@ -61,9 +61,9 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// TestStalledCostsNothing: a server that accepts and never answers holds the
-// first few calls until their deadline, and then none.
-func TestStalledCostsNothing(t *testing.T) { // not parallel: it counts allocations
+// listen accepts connections, does as told with them and counts them.
+func listen(t *testing.T, accepted func(net.Conn)) (addr string, connections func() int) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +80,7 @@ func TestStalledCostsNothing(t *testing.T) { // not parallel: it counts allocati
 			mu.Lock()
 			conns = append(conns, c)
 			mu.Unlock()
+			accepted(c)
 		}
 	})
 	t.Cleanup(func() {
@@ -89,14 +90,35 @@ func TestStalledCostsNothing(t *testing.T) { // not parallel: it counts allocati
 			_ = c.Close()
 		}
 	})
-	connections := func() int {
+	return l.Addr().String(), func() int {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(conns)
 	}
+}
+
+// TestNothingIsRetried: the next request is the retry.
+func TestNothingIsRetried(t *testing.T) {
+	t.Parallel()
+	addr, connections := listen(t, func(c net.Conn) { _ = c.Close() })
+	s := open(t, patient(Options{Addrs: []string{addr}}))
+	for i := range 2 {
+		if err := s.PutAll(t.Context(), []store.Item{item("a", "alpha")}); !errors.Is(err, store.ErrUnavailable) {
+			t.Fatalf("connection closed at once: %v, want ErrUnavailable", err)
+		}
+		if got := connections(); got != i+1 {
+			t.Fatalf("%d puts made %d connections", i+1, got)
+		}
+	}
+}
+
+// TestStalledCostsNothing: a server that accepts and never answers holds the
+// first few calls until their deadline, and then none.
+func TestStalledCostsNothing(t *testing.T) { // not parallel: it counts allocations
+	addr, connections := listen(t, func(net.Conn) {})
 	for name, o := range map[string]Options{"single": {}, "cluster": {Cluster: true}} {
-		o.Addrs, o.BreakerPause = []string{l.Addr().String()}, neverProbe
-		o.PutTimeout, o.GetTimeout, o.DialTimeout = 40*time.Millisecond, 80*time.Millisecond, 150*time.Millisecond
+		o.Addrs, o.BreakerPause, o.PutTimeout = []string{addr}, neverProbe, 40*time.Millisecond
+		o.GetTimeout, o.DialTimeout = time.Minute, time.Minute // what bounds a put is its own deadline
 		s := open(t, o)
 		big := batch(200, 10<<10)
 		for range s.o.BreakerFailures {

@@ -16,7 +16,7 @@ const renewShare = 24
 
 // knownOverhead is what one known key costs besides its name: map slot, list
 // element, entry; rounded up.
-const knownOverhead = 288
+const knownOverhead = 224
 
 // known remembers, within bounds, which values this process has seen stored
 // under which keys. It is safe for concurrent use.

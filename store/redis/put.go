@@ -74,7 +74,7 @@ func (s *Store) PutAll(ctx context.Context, items []store.Item) error {
 		return nil
 	}
 	for _, it := range items {
-		if err := it.Key.Validate(); err != nil {
+		if err := it.Validate(); err != nil {
 			return err
 		}
 	}

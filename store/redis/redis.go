@@ -118,7 +118,7 @@ func (s *Store) restoreTTL(ctx context.Context, name string, own, used time.Dura
 
 // SetIfAbsent implements [store.Store].
 func (s *Store) SetIfAbsent(ctx context.Context, item store.Item) (current []byte, won bool, err error) {
-	if err := item.Key.Validate(); err != nil {
+	if err := item.Validate(); err != nil {
 		return nil, false, err
 	}
 	ctx, cancel, err := s.begin(ctx, s.o.PutTimeout)

@@ -274,6 +274,10 @@ func TestCluster(t *testing.T) {
 			all = append(all, it)
 		}
 	}
+	for i := range 20 { // without a tenant they are spread over the nodes
+		key := store.Key{Space: store.Generations, ID: fmt.Sprint("gen", i)}
+		all = append(all, store.Item{Key: key, Value: []byte("config")})
+	}
 	mustPut(t, s, all...)
 	mustPut(t, s, all...)
 	for _, it := range all {

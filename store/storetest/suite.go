@@ -286,4 +286,11 @@ func valuesOnDemand(t *testing.T, f Fixture) {
 		t.Error("a value was stored under another's digest")
 	}
 	wantMissing(t, f.Store, broken.Key)
+	broken.Sum = [sha256.Size]byte{}
+	if err := f.Store.PutAll(t.Context(), []store.Item{broken}); err == nil {
+		t.Error("a value on demand was taken without its digest")
+	}
+	if _, _, err := f.Store.SetIfAbsent(t.Context(), broken); err == nil {
+		t.Error("a value on demand was set without its digest")
+	}
 }

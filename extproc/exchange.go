@@ -120,7 +120,7 @@ func (e *exchange) finish() { e.resEnd = true }
 func (e *exchange) requestHeaders(h *extprocv3.HttpHeaders) *response {
 	e.headers = h.GetHeaders().GetHeaders()
 	if path, query, _ := strings.Cut(e.headers.get(":path"), "?"); e.s.c.ExpandPath != "" && path == e.s.c.ExpandPath {
-		a := e.s.c.Expand(e.ctx, e.headers.get(":method"), query, e.headers.get)
+		a := e.s.c.Expand(e.ctx, e.headers.get(":method"), query, e.headers.all)
 		return immediate(a)
 	}
 	r, why := inspect(e.headers, h.GetEndOfStream(), e.s.c.MaxBody)
@@ -238,7 +238,7 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 	defer cancel()
 	req := rewrite.Request{Dialect: e.request.dialect, Body: body, LosslessOnly: e.version.belowFloor(e.s.c.Envoy.SoleExtProc)}
 	if !req.LosslessOnly {
-		req.Tenant = e.s.c.Tenant(e.headers.get)
+		req.Tenant = e.s.c.Tenant(e.headers.all)
 	}
 	done := make(chan *rewrite.Reply, 1)
 	go func() { done <- e.s.c.Rewriter.Rewrite(ctx, req) }()

@@ -24,6 +24,23 @@ func (h head) get(name string) string {
 	return ""
 }
 
+// all returns a header's values joined by commas. Who a request belongs to is
+// judged by all of them: a client must not be able to put its own value in
+// front of the one the gateway adds.
+func (h head) all(name string) string {
+	joined := ""
+	for _, v := range h {
+		if v.GetKey() != name {
+			continue
+		}
+		if joined != "" {
+			joined += ","
+		}
+		joined += value(v)
+	}
+	return joined
+}
+
 func (h head) has(name string) bool {
 	for _, v := range h {
 		if v.GetKey() == name {

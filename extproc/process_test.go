@@ -425,3 +425,28 @@ func TestUnknownMessageIsRefused(t *testing.T) {
 		t.Fatalf("got %v, want InvalidArgument", err)
 	}
 }
+
+// TestTenantIsJudgedByAllValues checks that a client cannot put its own tenant
+// in front of the one the gateway adds.
+func TestTenantIsJudgedByAllValues(t *testing.T) {
+	t.Parallel()
+	tenants := make(chan string, 2)
+	h := start(t, setup{server: func(c *extproc.Config) {
+		c.Tenant = func(get func(string) string) string {
+			name := get("x-tenant")
+			tenants <- name
+			return name
+		}
+	}})
+	for _, given := range [][]string{{"x-tenant", "mine"}, {"x-tenant", "victim", "x-tenant", "mine"}} {
+		s := h.open(t, t.Context())
+		s.send(reqHeaders(chatHeaders(len(chat), given...), false))
+		s.recv()
+		s.send(reqBody(chat, true))
+		rewritten(t, s.recv())
+		s.ends()
+	}
+	if one, both := <-tenants, <-tenants; one != "mine" || both == "victim" || both == "mine" {
+		t.Errorf("tenants %q and %q", one, both)
+	}
+}

@@ -82,6 +82,9 @@ func New(c Config) (*Server, error) {
 	return &Server{c: c, budget: semaphore.NewWeighted(c.MaxInFlight), telemetry: t, warnings: &warnings{log: c.Log}}, nil
 }
 
+// Register adds the service to a gRPC server.
+func (s *Server) Register(r grpc.ServiceRegistrar) { extprocv3.RegisterExternalProcessorServer(r, s) }
+
 // stream is the side of Process we use.
 type stream = grpc.BidiStreamingServer[extprocv3.ProcessingRequest, extprocv3.ProcessingResponse]
 

@@ -2,12 +2,8 @@ package main
 
 import (
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
 	"github.com/contextguru/contextguru/pipeline"
@@ -96,7 +92,8 @@ func (c counting) Encoding() string { return c.c.Encoding().Name }
 // openStore connects nothing yet: a store that is down must not keep the
 // service from starting.
 func openStore(c *config.Config, log *slog.Logger) (store.Store, error) {
-	var codec store.CodecOptions
+	// An original is at most as long as the body it came in.
+	codec := store.CodecOptions{MaxValue: max(store.DefaultMaxValue, int(c.Limits.BodyBytes))}
 	if key := c.Store.Key(); key != nil {
 		codec.EncryptionKeys = [][]byte{key}
 	}
@@ -111,63 +108,10 @@ func openStore(c *config.Config, log *slog.Logger) (store.Store, error) {
 		SentinelMaster: r.MasterName, Cluster: r.Cluster, PutTimeout: r.Timeout.Std(), TTL: c.Store.TTL.Std(),
 		Codec: codec, Logger: log,
 	}
-	if r.TLS.Enabled {
-		t, err := clientTLS(&r.TLS)
-		if err != nil {
-			return nil, err
-		}
-		o.TLS = t
+	secure, err := c.RedisTLS()
+	if err != nil {
+		return nil, err
 	}
+	o.TLS = secure
 	return redis.New(o)
-}
-
-func clientTLS(t *config.RedisTLS) (*tls.Config, error) {
-	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		pool, err := certPool(t.CAFile)
-		if err != nil {
-			return nil, err
-		}
-		out.RootCAs = pool
-	}
-	if t.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("read the client certificate for redis: %w", err)
-		}
-		out.Certificates = []tls.Certificate{pair}
-	}
-	return out, nil
-}
-
-// serverTLS is the TLS of the gRPC port, or nil.
-func serverTLS(t *config.ServerTLS) (*tls.Config, error) {
-	if t.CertFile == "" {
-		return nil, nil //nolint:nilnil // no certificate is a way to run, not a fault
-	}
-	pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the certificate of the gRPC port: %w", err)
-	}
-	out := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if t.ClientCAFile != "" {
-		pool, err := certPool(t.ClientCAFile)
-		if err != nil {
-			return nil, err
-		}
-		out.ClientCAs, out.ClientAuth = pool, tls.RequireAndVerifyClientCert
-	}
-	return out, nil
-}
-
-func certPool(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read certificate authorities: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("read certificate authorities: no certificate in " + file)
-	}
-	return pool, nil
 }

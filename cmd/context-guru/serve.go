@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -44,7 +43,7 @@ func serve(ctx context.Context, e env, args []string) int {
 		_, _ = fmt.Fprintln(e.stderr, err)
 		return exitFault
 	}
-	fs.Visit(func(f *flag.Flag) {
+	fs.Visit(func(f *flag.Flag) { // what was given replaces, empty turns off
 		switch f.Name {
 		case "grpc":
 			c.Listen.GRPC = *grpcAddr
@@ -54,6 +53,10 @@ func serve(ctx context.Context, e env, args []string) int {
 			c.Listen.HTTP = *httpAddr
 		}
 	})
+	if c.Listen.GRPC == "" && c.Listen.GRPCSocket == "" {
+		e.complain("serve", "nothing to listen on: give -grpc or -grpc-socket, or listen.grpc in the configuration")
+		return exitUsage
+	}
 	log := slog.New(slog.NewJSONHandler(e.stderr, &slog.HandlerOptions{Level: level}))
 	if err := runService(ctx, c, log, e.getenv); err != nil {
 		log.Error("cannot_serve", "error", err.Error())
@@ -150,7 +153,7 @@ func (s *service) processor(stats *rewrite.Stats) (*extproc.Server, error) {
 }
 
 func (s *service) listenGRPC(processor *extproc.Server) error {
-	secure, err := serverTLS(&s.c.Listen.TLS)
+	secure, err := s.c.ServerTLS()
 	if err != nil {
 		return err
 	}
@@ -192,7 +195,7 @@ func (s *service) serveGRPC(l net.Listener, processor *extproc.Server, secure *t
 		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
 	}
 	g := grpc.NewServer(options...)
-	extprocv3.RegisterExternalProcessorServer(g, processor)
+	processor.Register(g)
 	healthv1.RegisterHealthServer(g, s.health)
 	s.grpc = append(s.grpc, g)
 	s.running.Go(func() {
@@ -225,11 +228,16 @@ func (s *service) listenHTTP(stats *rewrite.Stats) error {
 	return nil
 }
 
-// stop ends the service within the grace time. Envoy sees NOT_SERVING first,
-// sends new exchanges elsewhere, and those in flight finish.
+// stop ends the service within the drain and the grace time. Envoy sees
+// NOT_SERVING first and sends new exchanges elsewhere; those that come until it
+// has noticed are served, and those in flight finish.
 func (s *service) stop() {
-	s.ready.Store(false)
+	serving := s.ready.Swap(false)
 	s.health.Shutdown()
+	if drain := s.c.Shutdown.Drain.Std(); serving && drain > 0 {
+		s.log.Info("draining", "for", drain.String())
+		<-time.After(drain)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.c.Shutdown.Grace.Std())
 	defer cancel()
 	var graceful sync.WaitGroup

@@ -19,6 +19,9 @@ type splitter struct {
 // next returns the end of the piece that starts at p, which must be inside
 // the text.
 func (s *splitter) next(p int) int {
+	if class := s.classes.ascii[s.text[p]&(utf8.RuneSelf-1)]; s.text[p] < utf8.RuneSelf && class&number != 0 {
+		return s.digits(p) // no word starts with a digit
+	}
 	if s.cl100k {
 		if e := s.contraction(p); e > p {
 			return e
@@ -211,11 +214,15 @@ func (s *splitter) contraction(p int) int {
 //
 // at a character that is known to match.
 func (s *splitter) digits(p int) int {
+	t, ascii := s.text, &s.classes.ascii
 	for range 3 {
-		if p == len(s.text) {
+		if p == len(t) {
 			break
 		}
-		class, w := s.at(p)
+		class, w := ascii[t[p]&(utf8.RuneSelf-1)], 1
+		if t[p] >= utf8.RuneSelf {
+			class, w = s.decode(p)
+		}
 		if class&number == 0 {
 			break
 		}
@@ -241,15 +248,19 @@ func (s *splitter) punctAt(p int) bool {
 // of which the first character is behind us: a space that another one
 // follows, or one of the run.
 func (s *splitter) punctuation(p int) int {
-	for p < len(s.text) {
-		class, w := s.at(p)
+	t, ascii := s.text, &s.classes.ascii
+	for p < len(t) {
+		class, w := ascii[t[p]&(utf8.RuneSelf-1)], 1
+		if t[p] >= utf8.RuneSelf {
+			class, w = s.decode(p)
+		}
 		if class&notPunct != 0 {
 			break
 		}
 		p += w
 	}
-	for p < len(s.text) {
-		if b := s.text[p]; b != '\n' && b != '\r' && (b != '/' || s.cl100k) {
+	for p < len(t) {
+		if b := t[p]; b != '\n' && b != '\r' && (b != '/' || s.cl100k) {
 			break
 		}
 		p++
@@ -263,9 +274,13 @@ func (s *splitter) punctuation(p int) int {
 //
 // at a character that is known to be space.
 func (s *splitter) whitespace(p int) int {
+	t, ascii := s.text, &s.classes.ascii
 	e, last, lines := p, p, 0
-	for e < len(s.text) {
-		class, w := s.at(e)
+	for e < len(t) {
+		class, w := ascii[t[e]&(utf8.RuneSelf-1)], 1
+		if t[e] >= utf8.RuneSelf {
+			class, w = s.decode(e)
+		}
 		if class&space == 0 {
 			break
 		}
@@ -278,7 +293,7 @@ func (s *splitter) whitespace(p int) int {
 	switch {
 	case lines > 0: // up to the last line end of the run
 		return lines
-	case e == len(s.text) || last == p:
+	case e == len(t) || last == p:
 		return e
 	}
 	return last // the last space belongs to what follows

@@ -84,7 +84,10 @@ func (s *Stack) startServices(ctx context.Context) error {
 	if err := writeSecrets(s.dir, s.o.secret); err != nil {
 		return err
 	}
-	defaults := map[string]any{"keys": []any{map[string]any{"id": "k1", "file": filepath.Join(s.dir, keyFile)}}}
+	defaults := map[string]any{
+		"keys":     []any{map[string]any{"id": "k1", "file": filepath.Join(s.dir, keyFile)}},
+		"shutdown": map[string]any{"drain": "0s"},
+	}
 	if s.Redis != nil {
 		defaults["store"] = map[string]any{"type": "redis", "redis": map[string]any{"addresses": []string{s.Redis.Addr()}}}
 	}

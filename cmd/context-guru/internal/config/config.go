@@ -75,7 +75,10 @@ type Limits struct {
 
 // Shutdown says how to stop.
 type Shutdown struct {
-	// Grace bounds the wait for what is in flight.
+	// Drain is how long exchanges are still taken after health says NOT_SERVING:
+	// what Envoy's health checks need to notice.
+	Drain Duration `json:"drain"`
+	// Grace bounds the wait for what is in flight, behind the drain time.
 	Grace Duration `json:"grace"`
 }
 

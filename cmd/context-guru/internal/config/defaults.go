@@ -16,7 +16,7 @@ func Default() *Config {
 			Segments:      20_000,
 			Deadline:      Duration(4 * time.Second),
 		},
-		Shutdown: Shutdown{Grace: Duration(30 * time.Second)},
+		Shutdown: Shutdown{Drain: Duration(5 * time.Second), Grace: Duration(30 * time.Second)},
 		Envoy: Envoy{
 			MessageTimeout:   Duration(5 * time.Second),
 			BufferLimitBytes: 64 << 20,

@@ -34,7 +34,7 @@ func converse(t *testing.T, s *stack.Stack, d chat.Dialect, p stack.Protocol) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last *fakellm.Request
+	var previous *fakellm.Request
 	var edits []chat.Edit
 	for i, body := range bodies {
 		reply, got := exchange(t, s, stack.Call{Protocol: p, Path: d.Path(), Body: body})
@@ -47,15 +47,15 @@ func converse(t *testing.T, s *stack.Stack, d chat.Dialect, p stack.Protocol) {
 		}
 		equalBytes(t, fmt.Sprintf("turn %d: the answer", i+1), reply.Body, sent.Body)
 		edits = restored(t, s, body, got.Body)
-		if last != nil {
-			if err := chat.Prefix(last.Body, got.Body); err != nil {
+		if previous != nil {
+			if err := chat.Prefix(previous.Body, got.Body); err != nil {
 				t.Errorf("turn %d: %v", i+1, err)
 			}
 		}
-		last = got
+		previous = got
 	}
 	// The laws hold trivially for a service that does nothing.
-	before, after := len(bodies[len(bodies)-1]), len(last.Body)
+	before, after := len(bodies[len(bodies)-1]), len(previous.Body)
 	if markers(edits) < 4 || after*2 > before {
 		t.Errorf("the last turn has %d markers and %d of %d bytes: too little happened for this test to mean anything", markers(edits), after, before)
 	}
@@ -72,7 +72,7 @@ func TestReplicasAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var last []byte
+		var previous []byte
 		for i, body := range bodies {
 			if i == len(bodies)/2 {
 				if err := s.Services[1].Restart(within(t)); err != nil {
@@ -82,14 +82,14 @@ func TestReplicasAgree(t *testing.T) {
 			_, one := exchange(t, s, stack.Call{Path: d.Path(), Body: body, Replica: 1 + i%2})
 			_, other := exchange(t, s, stack.Call{Path: d.Path(), Body: body, Replica: 2 - i%2})
 			equalBytes(t, fmt.Sprintf("%v turn %d on the other replica", d, i+1), other.Body, one.Body)
-			if last != nil {
-				if err := chat.Prefix(last, one.Body); err != nil {
+			if previous != nil {
+				if err := chat.Prefix(previous, one.Body); err != nil {
 					t.Errorf("%v turn %d: %v", d, i+1, err)
 				}
 			}
-			last = one.Body
+			previous = one.Body
 		}
-		if edits := restored(t, s, bodies[len(bodies)-1], last); markers(edits) == 0 {
+		if edits := restored(t, s, bodies[len(bodies)-1], previous); markers(edits) == 0 {
 			t.Errorf("%v: no marker at all", d)
 		}
 	}
@@ -128,6 +128,6 @@ func TestSmallBodiesGoOutAsTheyCame(t *testing.T) {
 		if reply.Status != 400 {
 			t.Errorf("%s: status %d, want the provider's own refusal", name, reply.Status)
 		}
-		equalBytes(t, name, s.LLM.Last().Body, []byte(body))
+		equalBytes(t, name, last(t, s).Body, []byte(body))
 	}
 }

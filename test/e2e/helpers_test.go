@@ -61,6 +61,16 @@ func exchange(t *testing.T, s *stack.Stack, c stack.Call) (*stack.Reply, *fakell
 	return reply, s.LLM.Last()
 }
 
+// last is the newest request the provider received.
+func last(t *testing.T, s *stack.Stack) *fakellm.Request {
+	t.Helper()
+	r := s.LLM.Last()
+	if r == nil {
+		t.Fatal("the provider received nothing")
+	}
+	return r
+}
+
 // tagged is [exchange] for calls that run side by side: it finds the provider's
 // record by a header.
 func tagged(t *testing.T, s *stack.Stack, tag string, c stack.Call) (*stack.Reply, *fakellm.Request) {

@@ -45,10 +45,10 @@ func TestOtherTrafficIsUntouched(t *testing.T) {
 		for _, p := range []stack.Protocol{stack.H1, stack.H2} {
 			c.Protocol = p
 			through := do(t, s, c)
-			got := s.LLM.Last()
+			got := last(t, s)
 			c.Direct = true
 			direct := do(t, s, c)
-			want := s.LLM.Last()
+			want := last(t, s)
 			c.Direct = false
 			what := fmt.Sprintf("%s, %v", name, p)
 			equalBytes(t, what, got.Body, want.Body)
@@ -108,7 +108,7 @@ func TestLargeUploadIsUnharmed(t *testing.T) {
 				t.Errorf("%v %s: %v", p, name, err)
 				continue
 			}
-			if got := s.LLM.Last(); got.Size != size || got.SHA256 != want {
+			if got := last(t, s); got.Size != size || got.SHA256 != want {
 				t.Errorf("%v %s: the provider received %d bytes with digest %s (%s)", p, name, got.Size, got.SHA256, got.BodyError)
 			}
 		}
@@ -199,7 +199,7 @@ func TestExpectContinue(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusOK || !json.Valid(answer) {
 		t.Fatalf("status %d, %v, %.200s", resp.StatusCode, err, answer)
 	}
-	if edits := restored(t, s, body, s.LLM.Last().Body); markers(edits) != 1 {
+	if edits := restored(t, s, body, last(t, s).Body); markers(edits) != 1 {
 		t.Errorf("%d markers, want 1", markers(edits))
 	}
 }
@@ -224,8 +224,8 @@ func TestCompressedBodyIsRead(t *testing.T) {
 	small := question(t, chat.OpenAI, "ok")
 	for name, body := range map[string][]byte{"not compressed": small, "bomb": compress(t, bytes.Repeat([]byte(" "), 200<<20)), "small": compress(t, small)} {
 		do(t, s, stack.Call{Path: chatPath, Body: body, Header: map[string]string{"content-encoding": "gzip"}})
-		equalBytes(t, name, s.LLM.Last().Body, body)
-		if got := s.LLM.Last().Header.Get("Content-Encoding"); got != "gzip" {
+		equalBytes(t, name, last(t, s).Body, body)
+		if got := last(t, s).Header.Get("Content-Encoding"); got != "gzip" {
 			t.Errorf("%s: content-encoding %q", name, got)
 		}
 	}

@@ -43,7 +43,7 @@ func TestResponsesArriveUnchanged(t *testing.T) {
 			for _, p := range []stack.Protocol{stack.H1, stack.H2} {
 				s.LLM.SetScript(turn)
 				reply := do(t, s, stack.Call{Protocol: p, Path: d.Path(), Body: question(t, d, testLog(300))})
-				sent, err := s.LLM.Last().Reply(within(t))
+				sent, err := last(t, s).Reply(within(t))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -112,7 +112,7 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 // recorded is closed when the provider's last answer has ended.
 func recorded(t *testing.T, s *stack.Stack) <-chan struct{} {
 	ended := make(chan struct{})
-	request := s.LLM.Last()
+	request := last(t, s)
 	ctx := within(t)
 	go func() {
 		if _, err := request.Reply(ctx); err == nil {

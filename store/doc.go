@@ -33,5 +33,6 @@
 // # Lifetime
 //
 // Every TTL slides: writing a value again and reading it both renew it.
-// A value nobody asked for during its TTL (24 h unless told otherwise) is gone.
+// A value nobody asked for during its TTL (24 h unless told otherwise) is gone;
+// the Redis store may count that from up to a 24th of the TTL before the last write.
 package store

@@ -109,7 +109,7 @@ func (e *exchange) close() {
 
 func (e *exchange) release() {
 	if e.held > 0 {
-		e.s.budget.Release(e.held)
+		e.s.giveBack(e.held)
 		e.held = 0
 	}
 }
@@ -155,7 +155,14 @@ func (e *exchange) take() bool {
 		return false
 	}
 	e.held = need
+	e.s.telemetry.inFlight.Add(e.ctx, need)
 	return true
+}
+
+// giveBack returns reserved bytes to the budget.
+func (s *Server) giveBack(n int64) {
+	s.budget.Release(n)
+	s.telemetry.inFlight.Add(context.Background(), -n)
 }
 
 func (e *exchange) requestBody(b *extprocv3.HttpBody) []*response {
@@ -253,7 +260,7 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 		e.held = 0
 		go func() {
 			(<-done).Release()
-			e.s.budget.Release(held)
+			e.s.giveBack(held)
 		}()
 		reason := rewrite.ReasonDeadline
 		if e.ctx.Err() != nil {

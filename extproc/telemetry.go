@@ -28,6 +28,7 @@ type telemetry struct {
 
 	exchanges, optOuts, bytes, tokens, edits, saved metric.Int64Counter
 	declines, faults, breaks, markers, fresh        metric.Int64Counter
+	inFlight                                        metric.Int64UpDownCounter
 	rewriting, component                            metric.Float64Histogram
 
 	mu     sync.Mutex
@@ -48,6 +49,7 @@ func newTelemetry(tracer trace.Tracer, meter metric.Meter) (*telemetry, error) {
 	t.breaks = b.counter("contextguru.lossless_only", "{exchange}", "Exchanges that got lossless edits only, by reason.")
 	t.markers = b.counter("contextguru.markers", "{marker}", "Markers sent.")
 	t.fresh = b.counter("contextguru.memo.misses", "{segment}", "Outputs decided anew rather than remembered.")
+	t.inFlight = b.gauge("contextguru.in_flight.bytes", "By", "Bytes reserved for the bodies held right now.")
 	t.rewriting = b.histogram("contextguru.rewrite.duration", "Time from the whole body to its reply.")
 	t.component = b.histogram("contextguru.component.duration", "Time of one component on one new output.")
 	return t, b.err
@@ -61,6 +63,14 @@ type builder struct {
 
 func (b *builder) counter(name, unit, what string) metric.Int64Counter {
 	c, err := b.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
+	if b.err == nil {
+		b.err = err
+	}
+	return c
+}
+
+func (b *builder) gauge(name, unit, what string) metric.Int64UpDownCounter {
+	c, err := b.meter.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(what))
 	if b.err == nil {
 		b.err = err
 	}

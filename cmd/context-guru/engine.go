@@ -102,6 +102,7 @@ func openStore(c *config.Config, log *slog.Logger) (store.Store, error) {
 			MaxBytes: c.Store.Memory.Bytes, MaxEntries: c.Store.Memory.Entries, TTL: c.Store.TTL.Std(), Codec: codec,
 		})
 	}
+	redis.SetClientLogger(log)
 	r := &c.Store.Redis
 	o := redis.Options{
 		Addrs: r.Addresses, Username: r.Username, Password: redis.Secret(r.Password.Value()), DB: r.DB,

@@ -94,6 +94,9 @@ func runService(ctx context.Context, c *config.Config, log *slog.Logger, env fun
 	if err != nil {
 		return err
 	}
+	if err := watchMemo(tele.meter, e.memo); err != nil {
+		return fmt.Errorf("build the memo's instruments: %w", err)
+	}
 	s := &service{c: c, log: log, engine: e, tele: tele, health: health.NewServer(), failed: make(chan error, 4)}
 	// A listener that cannot be opened stops the start.
 	if err := s.start(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
@@ -22,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/pipeline"
 )
 
 // scope names our instrumentation in spans and metrics.
@@ -47,6 +49,7 @@ func newTelemetry(ctx context.Context, c *config.Telemetry, env func(string) str
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	pull, err := otelprom.New(otelprom.WithRegisterer(registry))
 	if err != nil {
 		return nil, fmt.Errorf("build the prometheus endpoint: %w", err)
@@ -134,4 +137,19 @@ func standardExporters(ctx context.Context, env func(string) string) (sdktrace.S
 		}
 	}
 	return spans, metrics, nil
+}
+
+// watchMemo exports the memo's counters. They are read when a reader asks.
+func watchMemo(meter metric.Meter, memo *pipeline.Memo) error {
+	hits, err1 := meter.Int64ObservableCounter("contextguru.memo.hits", metric.WithUnit("{segment}"), metric.WithDescription("Outputs whose outcome was remembered."))
+	entries, err2 := meter.Int64ObservableGauge("contextguru.memo.entries", metric.WithUnit("{segment}"), metric.WithDescription("Outcomes remembered right now."))
+	size, err3 := meter.Int64ObservableGauge("contextguru.memo.bytes", metric.WithUnit("By"), metric.WithDescription("Bytes the remembered outcomes take."))
+	_, err4 := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := memo.Stats()
+		o.ObserveInt64(hits, int64(s.Hits)) //nolint:gosec // counts of requests fit
+		o.ObserveInt64(entries, int64(s.Entries))
+		o.ObserveInt64(size, s.Bytes)
+		return nil
+	}, hits, entries, size)
+	return errors.Join(err1, err2, err3, err4)
 }

@@ -176,7 +176,7 @@ func startAll(ctx context.Context, binary string) (subjects []*subject, stop fun
 		stops = append(stops, func() { _ = st.Close() })
 		subjects = append(subjects, &subject{name: kind, stack: st, pid: pid})
 	}
-	options := []stack.Option{llm, stack.WithConfig("pipeline: [format, dedup, collapse]\nexpand: {resolver: external}\n")}
+	options := []stack.Option{llm, stack.WithConfig("expand: {resolver: external}\n")}
 	if binary != "" {
 		options = append(options, stack.WithBinary(binary))
 	}

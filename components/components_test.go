@@ -77,6 +77,11 @@ func TestLawsOfAllOnHostileOutputs(t *testing.T) {
 // chain is a pipeline of all components in the order of the presets.
 func chain(tb testing.TB) *pipeline.Pipeline {
 	tb.Helper()
+	return pipeline.New(pipelinetest.Settings(tb, inOrder(tb)...))
+}
+
+func inOrder(tb testing.TB) []pipeline.Spec {
+	tb.Helper()
 	catalog, err := pipeline.NewCatalog(components.All())
 	if err != nil {
 		tb.Fatal(err)
@@ -89,5 +94,5 @@ func chain(tb testing.TB) *pipeline.Pipeline {
 		}
 		specs = append(specs, spec)
 	}
-	return pipeline.New(pipelinetest.Settings(tb, specs...))
+	return specs
 }

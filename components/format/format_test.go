@@ -217,7 +217,7 @@ func onlyBlanksCut(before, after string) bool {
 
 func BenchmarkFormat(b *testing.B) {
 	var rows, compact strings.Builder
-	for i := range 500 {
+	for i := range 800 {
 		fmt.Fprintf(&rows, "  {\n    \"id\": %d,\n    \"name\": \"item %d\",\n    \"price\": %d.50,\n    \"tags\": [\n      \"a\",\n      \"b\"\n    ],\n    \"ok\": true\n  },\n", i, i, i)
 		fmt.Fprintf(&compact, `{"id":%d,"name":"item %d","price":%d.50,"tags":["a","b"],"ok":true},`, i, i, i)
 	}

@@ -223,7 +223,7 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 	if o.Reason != "" {
 		return o, ctx.Err()
 	}
-	s.Text, s.Tokens = text, o.Original.N
+	s.Text, s.Tokens, s.Args = text, o.Original.N, r.t.arguments(&s)
 	c := chain{p: p, original: text, segment: s, tokens: s.Tokens, outcome: o}
 	for i := range p.s.Steps {
 		if err := ctx.Err(); err != nil {

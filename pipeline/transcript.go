@@ -23,9 +23,11 @@ type Segment struct {
 	Turn int
 	// Span covers the JSON value in the body, quotes included.
 	Span Span
-	// Tool is the name of the call this output answers, Args the call's raw
-	// JSON arguments. Args is empty when the call is not in the body, Tool when
-	// the body does not name it either.
+	// Tool is the name of the call this output answers, Args the call's JSON
+	// arguments: for a component the arguments themselves, elsewhere as the body
+	// has them, which in some APIs is a JSON string that holds them. Args is
+	// empty when the call is not in the body, Tool when the body does not name
+	// it either.
 	Tool, Args []byte
 	// IsError reports that the client marked the output as a failure.
 	IsError bool
@@ -61,6 +63,18 @@ type Transcript struct {
 
 // Value returns the segment's JSON value as the client wrote it.
 func (t *Transcript) Value(s *Segment) []byte { return t.Body[s.Span.Start:s.Span.End] }
+
+// arguments returns the JSON arguments of the call a segment answers.
+func (t *Transcript) arguments(s *Segment) []byte {
+	if len(s.Args) == 0 || s.Args[0] != '"' {
+		return s.Args
+	}
+	text, ok := t.Decode(s.Args)
+	if !ok {
+		return nil
+	}
+	return []byte(text)
+}
 
 // Original returns the client's text of a segment, and false when it has none.
 func (t *Transcript) Original(index int) (string, bool) {

@@ -49,7 +49,11 @@ func newTelemetry(ctx context.Context, c *config.Telemetry, env func(string) str
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	err = errors.Join(registry.Register(collectors.NewGoCollector()),
+		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
+	if err != nil {
+		return nil, fmt.Errorf("build the prometheus endpoint: %w", err)
+	}
 	pull, err := otelprom.New(otelprom.WithRegisterer(registry))
 	if err != nil {
 		return nil, fmt.Errorf("build the prometheus endpoint: %w", err)

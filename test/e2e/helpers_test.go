@@ -122,6 +122,16 @@ func markers(edits []chat.Edit) (n int) {
 	return n
 }
 
+// lossy reports whether the service may leave markers behind this Envoy. Where
+// it may not, all laws hold the same, with lossless edits alone.
+func lossy(s *stack.Stack, sole bool) bool {
+	floor := 39
+	if sole {
+		floor = 37
+	}
+	return s.Envoy.Minor() >= floor
+}
+
 // metric sums the series of a Prometheus metric, over all services, whose labels
 // include those given as name, value, name, value.
 func metric(t *testing.T, s *stack.Stack, name string, labels ...string) float64 {

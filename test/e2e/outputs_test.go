@@ -18,13 +18,14 @@ func testLog(cases int) string {
 	return b.String()
 }
 
-// records is a JSON document with one shape of record, indented.
-func records(n int) string {
+// records is a JSON document with one shape of record, indented: an output that
+// gets an edit even where no marker may be left.
+func records(first, n int) string {
 	var b strings.Builder
 	b.WriteString("[\n")
-	for i := range n {
+	for i := first; i < first+n; i++ {
 		fmt.Fprintf(&b, "  {\n    \"id\": %d,\n    \"serial\": 1234567890123456789%04d,\n    \"name\": \"pod-%d\",\n    \"status\": \"Running\",\n    \"ratio\": 1.50,\n    \"note\": null\n  }", i, i, i)
-		if i+1 < n {
+		if i+1 < first+n {
 			b.WriteByte(',')
 		}
 		b.WriteByte('\n')
@@ -54,7 +55,7 @@ func work(d chat.Dialect) *chat.Conversation {
 	c.User("Fix the failing test. 🛠")
 	c.Calls("I run the tests.", run("c01", "go test -v ./...")).Results(chat.Result{ID: "c01", Text: testLog(300)})
 	c.Calls("", run("c02", "cat shard.go"), run("c03", "kubectl get pods -o json")).
-		Results(chat.Result{ID: "c02", Text: sourceFile(150)}, chat.Result{ID: "c03", Text: records(120)})
+		Results(chat.Result{ID: "c02", Text: sourceFile(150)}, chat.Result{ID: "c03", Text: records(0, 120)})
 	c.Calls("Small things.", run("c04", "ls"), run("c05", "false"), run("c06", "true")).
 		Results(chat.Result{ID: "c04", Text: "go.mod\ngo.sum\n"}, chat.Result{ID: "c05", Text: "exit status 1", Failed: true}, chat.Result{ID: "c06", Text: ""})
 	c.Assistant("I have a guess.").User("Go on.")

@@ -121,6 +121,21 @@ typed_config:
 	}
 }
 
+// routeLimitSince is the first release in which the route's buffer limit has an effect.
+const routeLimitSince = 37
+
+// raiseOldLimits does for an older Envoy what its operators have to do: bodies
+// over the listener's limit, or over the window of an HTTP/2 stream, would hang.
+func raiseOldLimits(c *Config) {
+	const limit = 64 << 20
+	if listener := c.Get(ListenerPath()); listener != nil && child(listener, "per_connection_buffer_limit_bytes") == nil {
+		ListenerBufferLimit(limit)(c)
+	}
+	c.Set(ManagerPath().Then("http2_protocol_options"), map[string]int{
+		"initial_stream_window_size": limit, "initial_connection_window_size": limit,
+	})
+}
+
 // pinHeader is the request header by which a client chooses a replica.
 const pinHeader = "x-stack-replica"
 

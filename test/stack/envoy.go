@@ -59,6 +59,31 @@ func FindEnvoy() (string, error) {
 	return "", &MissingError{"Envoy " + version, cure}
 }
 
+// minorOf is the second number of a version such as 1.40.0, 0 when there is none.
+func minorOf(version string) int {
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 {
+		return 0
+	}
+	// What is no number is 0, as documented.
+	minor, _ := strconv.Atoi(parts[1])
+	return minor
+}
+
+// envoyMinor asks an Envoy for its version, before it is started.
+func envoyMinor(ctx context.Context, binary string) (int, error) {
+	said, err := exec.CommandContext(ctx, binary, "--version").Output()
+	if err != nil {
+		return 0, fmt.Errorf("ask Envoy for its version: %w", err)
+	}
+	// envoy  version: revision/1.40.0/Clean/RELEASE/BoringSSL
+	parts := strings.Split(string(said), "/")
+	if len(parts) < 2 {
+		return 0, fmt.Errorf("ask Envoy for its version: it says %q", said)
+	}
+	return minorOf(parts[1]), nil
+}
+
 // Envoy is a running Envoy.
 type Envoy struct {
 	*proc.Process
@@ -74,6 +99,13 @@ func startEnvoy(ctx context.Context, dir string, c *Config, o *options) (*Envoy,
 	binary, err := FindEnvoy()
 	if err != nil {
 		return nil, err
+	}
+	minor, err := envoyMinor(ctx, binary)
+	if err != nil {
+		return nil, err
+	}
+	if minor < routeLimitSince {
+		raiseOldLimits(c)
 	}
 	text, err := c.Bytes()
 	if err != nil {
@@ -166,15 +198,7 @@ func (e *Envoy) AdminURL() string { return "http://" + e.admin }
 func (e *Envoy) Version() string { return e.version }
 
 // Minor is the second number of the version, 0 when it cannot be read.
-func (e *Envoy) Minor() int {
-	parts := strings.Split(e.version, ".")
-	if len(parts) < 2 {
-		return 0
-	}
-	// What is no number is 0, as documented.
-	minor, _ := strconv.Atoi(parts[1])
-	return minor
-}
+func (e *Envoy) Minor() int { return minorOf(e.version) }
 
 // ConfigFile is the file Envoy was started with.
 func (e *Envoy) ConfigFile() string { return e.config }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -79,7 +80,7 @@ func run(ctx context.Context, redis, keep bool) (err error) {
 		return err
 	}
 	failed := d.finish(ctx, redis)
-	p.printf("\n%s, %.1f s in all\n", plural(len(d.checks)-failed, "check")+" passed, "+fmt.Sprint(failed)+" failed", time.Since(begun).Seconds())
+	p.printf("\n%s, %.1f s in all\n", plural(len(d.checks)-failed, "check")+" passed, "+strconv.Itoa(failed)+" failed", time.Since(begun).Seconds())
 	if keep {
 		p.printf("\nStill running; Ctrl-C ends it.\n  Envoy     %s   (admin %s)\n  service   %s/metrics   /stats   /readyz\n",
 			s.URL(), s.Envoy.AdminURL(), s.Service().URL())

@@ -36,7 +36,7 @@ func newPrinter(out *os.File) *printer {
 	return &printer{out: out, styled: tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p.out, format, args...) }
+func (p *printer) printf(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format, args...) }
 
 func (p *printer) style(code, text string) string {
 	if !p.styled {
@@ -54,7 +54,7 @@ func (p *printer) alert(format string, args ...any) {
 }
 
 // report prints one turn.
-func (d *demo) report(last, t turn, edits []chat.Edit, size pair, replica int) {
+func (d *demo) report(last turn, edits []chat.Edit, size pair, replica int) {
 	via := ""
 	if replica > 0 {
 		via = fmt.Sprintf(", replica %d", replica)
@@ -69,11 +69,11 @@ func (d *demo) report(last, t turn, edits []chat.Edit, size pair, replica int) {
 		return
 	}
 	d.p.printf("  tool outputs %s\n", change(size.tokensBefore, size.tokensAfter, "tokens"))
-	for i := len(edits) - 1; i >= 0; i-- {
-		if edits[i].Client == last.output {
-			lines := strings.Split(strings.TrimRight(edits[i].Sent, "\n"), "\n")
+	for _, edit := range slices.Backward(edits) {
+		if edit.Client == last.output {
+			lines := strings.Split(strings.TrimRight(edit.Sent, "\n"), "\n")
 			d.p.printf("  its output is now %s and ends:\n", plural(len(lines), "line"))
-			for _, line := range tail(lines, edits[i].IDs) {
+			for _, line := range tail(lines, edit.IDs) {
 				d.p.printf("  %s\n", d.p.style("2", "| "+line))
 			}
 			return

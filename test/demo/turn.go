@@ -103,7 +103,7 @@ func (d *demo) send(ctx context.Context, c *chat.Conversation, model string, las
 		return t, err
 	}
 	d.totals.add(size)
-	d.report(last, t, edits, size, replica)
+	d.report(last, edits, size, replica)
 	if d.replicas > 1 {
 		return t, d.askOther(ctx, c, t, replica)
 	}

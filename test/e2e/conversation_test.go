@@ -42,6 +42,7 @@ func TestConversationKeepsTheLaws(t *testing.T) {
 const soleExtProc = "sole ext_proc"
 
 func converse(t *testing.T, s *stack.Stack, d chat.Dialect, p stack.Protocol, lossy bool) {
+	t.Helper()
 	bodies, err := work(d).Bodies()
 	if err != nil {
 		t.Fatal(err)

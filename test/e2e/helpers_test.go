@@ -47,7 +47,7 @@ func do(t *testing.T, s *stack.Stack, c stack.Call) *stack.Reply {
 }
 
 // exchange makes a call that must succeed and returns what the provider received.
-// Calls of one stack that run side by side need [tagged] instead.
+// Calls of one stack must not run side by side.
 func exchange(t *testing.T, s *stack.Stack, c stack.Call) (*stack.Reply, *fakellm.Request) {
 	t.Helper()
 	before := s.LLM.Count()
@@ -71,27 +71,9 @@ func last(t *testing.T, s *stack.Stack) *fakellm.Request {
 	return r
 }
 
-// tagged is [exchange] for calls that run side by side: it finds the provider's
-// record by a header.
-func tagged(t *testing.T, s *stack.Stack, tag string, c stack.Call) (*stack.Reply, *fakellm.Request) {
-	t.Helper()
-	header := map[string]string{"x-test-tag": tag}
-	for name, value := range c.Header {
-		header[name] = value
-	}
-	c.Header = header
-	reply := do(t, s, c)
-	for _, r := range s.LLM.Requests() {
-		if r.Header.Get("x-test-tag") == tag {
-			return reply, r
-		}
-	}
-	t.Fatalf("%s: the provider received no request tagged %s", c.Path, tag)
-	return nil, nil
-}
-
 // originals reads originals back through Envoy with the tests' credential.
 func originals(t *testing.T, s *stack.Stack) func(id string) (string, error) {
+	t.Helper()
 	return func(id string) (string, error) {
 		reply, err := s.Do(within(t), stack.Call{Path: "/context-guru/expand?id=" + url.QueryEscape(id)})
 		if err != nil {

@@ -178,8 +178,11 @@ func TestExpectContinue(t *testing.T) {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: llm\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: llm\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
 		chatPath, stack.Credential, len(body))
+	if err != nil {
+		t.Fatal(err)
+	}
 	reader := bufio.NewReader(conn)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100") {
 		t.Fatalf("got %q, %v; want 100 Continue before the body", line, err)

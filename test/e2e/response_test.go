@@ -111,6 +111,7 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 
 // recorded is closed when the provider's last answer has ended.
 func recorded(t *testing.T, s *stack.Stack) <-chan struct{} {
+	t.Helper()
 	ended := make(chan struct{})
 	request := last(t, s)
 	ctx := within(t)

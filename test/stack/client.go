@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -121,7 +122,7 @@ func (s *Stack) Request(ctx context.Context, c Call) (*http.Request, error) {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if c.Replica > 0 && !c.Direct {
-		req.Header.Set(pinHeader, fmt.Sprint(c.Replica-1))
+		req.Header.Set(pinHeader, strconv.Itoa(c.Replica-1))
 	}
 	for name, value := range c.Header {
 		switch {

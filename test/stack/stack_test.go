@@ -139,11 +139,15 @@ func TestRedisCanBeBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := within(t)
-			dir, err := os.MkdirTemp("", "redis-test-") // t.TempDir is too long for a socket
+			dir, err := os.MkdirTemp("", "redis-test-") //nolint:usetesting // t.TempDir is too long for a socket
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { os.RemoveAll(dir) })
+			t.Cleanup(func() {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Error(err)
+				}
+			})
 			r, err := stack.StartRedis(ctx, dir, o)
 			if err != nil {
 				t.Fatal(err)

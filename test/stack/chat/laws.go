@@ -15,7 +15,7 @@ import (
 
 // marker finds the markers of the published form. What stands in the client's
 // own text is none of ours, whatever it looks like.
-var marker = regexp.MustCompile(`<<cg:([a-z2-7]{20})>>`) //nolint:gochecknoglobals // compiled once, never changed
+var marker = regexp.MustCompile(`<<cg:([a-z2-7]{20})>>`)
 
 // Messages returns the bytes of a request's message array without its closing
 // bracket: what the next turn's array has to begin with.

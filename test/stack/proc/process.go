@@ -163,7 +163,7 @@ func Until(ctx context.Context, p *Process, f func(context.Context) error) error
 		select {
 		case <-tick.C:
 		case <-ended:
-			return fmt.Errorf("%s ended (%v) before: %w", p.name, p.err, err)
+			return fmt.Errorf("%s ended (%s) before: %w", p.name, p.cmd.ProcessState, err)
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}

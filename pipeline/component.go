@@ -42,8 +42,10 @@ type Meta struct {
 	// Name is the component's name in configuration, metrics and reports.
 	Name string
 	Kind Kind
-	// Scope defaults to ScopeSegment.
+	// Scope defaults to ScopeSegment. Horizon components need none.
 	Scope Scope
+	// When defaults to FirstSight.
+	When When
 	// Summary is one sentence for the generated reference.
 	Summary string
 }

@@ -19,6 +19,7 @@ type memoKey struct {
 	segment  Digest // value, call, error flag
 	view     Digest // transcript up to the segment's turn; zero if nobody looks
 	index    int    // tells equal segments of one turn apart; zero if nobody looks
+	horizon  bool   // what was decided at a horizon, view being the horizon's
 }
 
 // Memo remembers outcomes, the least recently used dropped first. It is a

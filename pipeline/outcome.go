@@ -99,6 +99,8 @@ type Result struct {
 	Outcomes []*Outcome
 	// Fresh counts the outcomes that were computed and not remembered.
 	Fresh int
+	// Horizon is the turn as of which horizon components decided, or 0.
+	Horizon int
 
 	run *run
 }

@@ -25,6 +25,9 @@ type Settings struct {
 	Counter Counter
 	// Memo may be shared by pipelines and may be nil.
 	Memo *Memo
+	// HorizonTokens is the distance of horizons in tokens of tool output; 0
+	// makes every turn one, which bills the whole prefix anew each time.
+	HorizonTokens int
 }
 
 // Pipeline runs components over transcripts. It is immutable and safe for
@@ -33,6 +36,7 @@ type Pipeline struct {
 	s      Settings
 	digest Digest
 	looks  bool // some component looks beyond its segment
+	later  bool // some component decides at horizons
 	runs   sync.Pool
 }
 
@@ -50,10 +54,12 @@ func New(s Settings) *Pipeline {
 		}
 	}
 	for _, step := range s.Steps {
-		p.looks = p.looks || step.Scope == ScopeTranscript
+		at := step.When == AtHorizon && p.s.Lossy
+		p.later = p.later || at
+		p.looks = p.looks || at || step.Scope == ScopeTranscript
 		field(step.Name, string(step.Config))
 	}
-	field(fmt.Sprint(p.s.Lossy, s.Hints), s.Counter.Encoding())
+	field(fmt.Sprint(p.s.Lossy, s.Hints, s.HorizonTokens), s.Counter.Encoding())
 	if s.Markers != nil {
 		field(s.Markers.ID())
 	}
@@ -78,6 +84,7 @@ type run struct {
 	hash     hash.Hash
 	views    []Digest // chain digest at the end of each turn seen, by segment
 	segments []Digest
+	first    []*Outcome     // what was decided at first sight, for the horizon
 	texts    map[Digest]int // first segment with a text, for segments below indexed
 	indexed  int
 	key      memoKey
@@ -111,6 +118,13 @@ func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
 		}
 		r.result.Outcomes = append(r.result.Outcomes, o)
 	}
+	if p.later {
+		r.first = append(r.first, r.result.Outcomes...)
+		if err := p.overlay(ctx, r); err != nil {
+			p.Release(&r.result)
+			return nil, err
+		}
+	}
 	return &r.result, nil
 }
 
@@ -128,6 +142,8 @@ func (r *run) reset(t *Transcript) {
 	r.result = Result{Outcomes: r.result.Outcomes[:0], run: r}
 	r.views, r.segments = r.views[:0], r.segments[:0]
 	clear(r.texts)
+	clear(r.first)
+	r.first = r.first[:0]
 	r.indexed = 0
 }
 
@@ -230,8 +246,8 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 			return nil, err
 		}
 		step := &p.s.Steps[i]
-		if step.Kind == KindOffload && !p.s.Lossy {
-			continue // nobody could read the original back
+		if step.When == AtHorizon || step.Kind == KindOffload && !p.s.Lossy {
+			continue // later, or nobody could read the original back
 		}
 		view := View{}
 		if step.Scope == ScopeTranscript {

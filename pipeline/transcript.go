@@ -83,7 +83,10 @@ func (t *Transcript) Original(index int) (string, bool) {
 
 // View is what a component may see: the transcript cut off at the end of its
 // segment's turn. The zero View shows nothing.
-type View struct{ run *run }
+type View struct {
+	run *run
+	end int // of the segments Outputs shows
+}
 
 // Earlier returns the first segment in front of s, in this very request, whose
 // text is the same: either the texts the client sent, or the texts as they

@@ -139,10 +139,16 @@ func (s *Server) warnOptOut(e *exchange, why optOut) {
 
 // warnNoBody warns when a body that we asked for never came.
 func (s *Server) warnNoBody(e *exchange, statusCode string) {
-	if statusCode == "413" {
+	const cure = "set request_body_buffer_limit on the route to at least limits.body_bytes"
+	switch statusCode {
+	case "413":
 		s.warnings.once("413", "envoy_refused_body", "bytes", e.request.length, "told_limit", s.c.BufferLimit,
-			"effect", "Envoy answered 413: its buffer limit is below the body", "cure", "set request_body_buffer_limit on the route to at least limits.body_bytes")
-		return
+			"effect", "Envoy answered 413: its buffer limit is below the body", "cure", cure)
+	case "408", "504":
+		// Envoy's own timeouts: a body over its limit may also wait for ever in its buffer.
+		s.warnings.once("stalled", "envoy_gave_up_on_body", "bytes", e.request.length, "status", statusCode, "told_limit", s.c.BufferLimit,
+			"effect", "the body was not complete in time: its client was slow, or Envoy's buffer limit is below the body", "cure", cure)
+	default:
+		s.warnings.once("no_body", "envoy_sent_no_body", "effect", "nothing is rewritten", "cure", "set allow_mode_override: true on the ext_proc filter")
 	}
-	s.warnings.once("no_body", "envoy_sent_no_body", "effect", "nothing is rewritten", "cure", "set allow_mode_override: true on the ext_proc filter")
 }

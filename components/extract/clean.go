@@ -3,6 +3,8 @@ package extract
 import (
 	"context"
 	"strings"
+
+	"github.com/contextguru/contextguru/components/internal/terminal"
 )
 
 const (
@@ -38,7 +40,7 @@ func (c *cleaner) clean(ctx context.Context, text string) error {
 		}
 		l := split(raw)
 		if strings.IndexByte(l.text, '\x1b') >= 0 {
-			if plain, ok := stripCodes(l.text); ok && plain != l.text {
+			if plain, ok := terminal.Strip(l.text); ok && plain != l.text {
 				l.text, c.left.codes = plain, true
 			}
 		}
@@ -66,15 +68,15 @@ func split(raw string) line {
 
 // add decides whether a line stays.
 func (c *cleaner) add(l line) {
-	f := look(l.text, false)
+	f := terminal.Look(l.text, false)
 	switch {
-	case f.progress():
+	case f.Progress():
 		c.left.progress++
-	case f.maybeProgress():
-		if len(c.pending) > 0 && f.value < c.percent {
+	case f.MaybeProgress():
+		if len(c.pending) > 0 && f.Value < c.percent {
 			c.flush()
 		}
-		c.pending, c.percent = append(c.pending, l), f.value
+		c.pending, c.percent = append(c.pending, l), f.Value
 	default:
 		c.flush()
 		c.keep(l)

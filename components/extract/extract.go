@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/contextguru/contextguru/components/internal/exact"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -82,7 +83,7 @@ func (x extractor) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	if s.Tokens < x.MinTokens {
 		return pipeline.Decline(pipeline.ReasonBelowMinTokens), nil
 	}
-	if reason := exact(&s); reason != "" {
+	if reason := mustStay(&s); reason != "" {
 		return pipeline.Decline(reason), nil
 	}
 	c := cleaner{}
@@ -105,16 +106,16 @@ func (x extractor) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	return pipeline.Offload(pipeline.Loss{Before: b.String(), Hint: pipeline.HintFullOutput, Mode: x.MarkerMode}), nil
 }
 
-// exact returns why a text must stay exactly as it is, or nothing.
-func exact(s *pipeline.Segment) pipeline.Reason {
+// mustStay returns why a text must stay exactly as it is, or nothing.
+func mustStay(s *pipeline.Segment) pipeline.Reason {
 	switch {
 	case strings.IndexByte(s.Text, 0) >= 0:
 		return reasonBinary
-	case readsFile(string(s.Tool), s.Args):
+	case exact.ReadsFile(string(s.Tool), s.Args):
 		return reasonFileRead
-	case isDiff(s.Text):
+	case exact.IsDiff(s.Text):
 		return reasonDiff
-	case isNumbered(s.Text):
+	case exact.IsNumbered(s.Text):
 		return reasonNumbered
 	default:
 		return ""

@@ -1,4 +1,10 @@
-package extract
+// Package exact tells the texts that are read for their exact lines: diffs,
+// numbered listings, files that may be edited next.
+//
+// Components that leave lines out, join them or cut into them ask it first. A
+// diff that lost a line cannot be applied, and an edit that quotes a line as it
+// never stood in the file fails.
+package exact
 
 import (
 	"encoding/json"
@@ -7,9 +13,9 @@ import (
 	"strings"
 )
 
-// isDiff reports whether a text holds a unified diff. One that lost a line
+// IsDiff reports whether a text holds a unified diff. One that lost a line
 // cannot be applied any more.
-func isDiff(text string) bool {
+func IsDiff(text string) bool {
 	for at := 0; at < len(text); {
 		if rest := text[at:]; strings.HasPrefix(rest, "diff --git ") || strings.HasPrefix(rest, "@@ -") || strings.HasPrefix(rest, "@@@ -") {
 			return true
@@ -23,14 +29,14 @@ func isDiff(text string) bool {
 	return false
 }
 
-// isNumbered reports whether more than half of the lines that are not blank
+// IsNumbered reports whether more than half of the lines that are not blank
 // carry the number behind that of the line in front: a listing of a file, in
 // whatever form.
-func isNumbered(text string) bool {
+func IsNumbered(text string) bool {
 	const minLines = 3
 	lines, counted, last := 0, 0, -1
 	for raw := range strings.Lines(text) {
-		if isBlank(raw) {
+		if strings.TrimSpace(raw) == "" {
 			continue
 		}
 		lines++
@@ -63,9 +69,9 @@ func lineNumber(raw string) int {
 // maxArgs is the longest call that is looked into; reading a file takes less.
 const maxArgs = 1 << 16
 
-// readsFile reports whether a call reads a file that is not a log: its lines
+// ReadsFile reports whether a call reads a file that is not a log: its lines
 // may be edited next, and then every copy of a line counts.
-func readsFile(tool string, args []byte) bool {
+func ReadsFile(tool string, args []byte) bool {
 	var call struct {
 		Command  json.RawMessage `json:"command"`
 		Cmd      json.RawMessage `json:"cmd"`
@@ -137,3 +143,7 @@ func printsFile(command string) bool {
 func isLog(file string) bool {
 	return slices.Contains([]string{".log", ".out", ".err"}, path.Ext(strings.Trim(file, `"'`)))
 }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

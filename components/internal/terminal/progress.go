@@ -1,4 +1,4 @@
-package extract
+package terminal
 
 import (
 	"strings"
@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// features is what a line shows of a progress display.
-type features struct {
-	percent bool // a number with a percent sign
-	value   int  // the first such number
+// Features is what a line shows of a progress display.
+type Features struct {
+	// Value is the first number with a percent sign.
+	Value   int
+	percent bool
 	bar     bool // a bar, drawn with block characters or as [===> ]
 	ratio   bool // 3/10
 	rate    bool // 4.5 MB/s
@@ -20,8 +21,8 @@ type features struct {
 	foreign bool // characters no progress display is made of
 }
 
-// progress reports a line that says nothing but how far something is.
-func (f *features) progress() bool {
+// Progress reports a line that says nothing but how far something is.
+func (f *Features) Progress() bool {
 	switch {
 	case f.letters || f.foreign:
 		return false
@@ -32,12 +33,12 @@ func (f *features) progress() bool {
 	}
 }
 
-// maybeProgress reports a line that is progress if the ones around it are.
-func (f *features) maybeProgress() bool { return f.percent && !f.letters && !f.foreign }
+// MaybeProgress reports a line that is progress if the ones around it are.
+func (f *Features) MaybeProgress() bool { return f.percent && !f.letters && !f.foreign }
 
-// look finds the features of a line: all of them, or those up to the first
+// Look finds the features of a line: all of them, or those up to the first
 // that makes it no progress display.
-func look(text string, all bool) (f features) {
+func Look(text string, all bool) (f Features) {
 	for i := 0; i < len(text) && (all || !f.letters && !f.foreign); {
 		c := text[i]
 		switch {
@@ -69,7 +70,7 @@ func look(text string, all bool) (f features) {
 }
 
 // number reads the number at i and what belongs to it.
-func (f *features) number(text string, i int) int {
+func (f *Features) number(text string, i int) int {
 	f.digits = true
 	value := 0
 	for i < len(text) && isDigit(text[i]) {
@@ -83,7 +84,7 @@ func (f *features) number(text string, i int) int {
 	switch rest := text[i:]; {
 	case strings.HasPrefix(rest, "%"):
 		if !f.percent {
-			f.percent, f.value = true, value
+			f.percent, f.Value = true, value
 		}
 	case len(rest) > 1 && rest[0] == '/' && isDigit(rest[1]):
 		f.ratio = true
@@ -93,7 +94,7 @@ func (f *features) number(text string, i int) int {
 	return i
 }
 
-func (f *features) glyph(r rune) {
+func (f *Features) glyph(r rune) {
 	switch {
 	case r >= 0x2580 && r <= 0x259f, r == '━', r == '╸', r == '╺', r == '▰', r == '▱', r == '■', r == '□':
 		f.bar = true

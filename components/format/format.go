@@ -16,6 +16,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/contextguru/contextguru/components/internal/rawjson"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -53,7 +54,7 @@ func (f formatter) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	if s.Tokens < f.MinTokens {
 		return pipeline.Decline(pipeline.ReasonBelowMinTokens), nil
 	}
-	if !opensContainer(s.Text) {
+	if !rawjson.Opens(s.Text) {
 		return pipeline.Decline(reasonNotJSON), nil
 	}
 	doc := []byte(s.Text)
@@ -71,15 +72,9 @@ func (f formatter) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	out.Grow(len(doc))
 	at := 0
 	for _, cut := range cuts {
-		out.Write(doc[at:cut.start])
-		at = cut.end
+		out.Write(doc[at:cut.Start])
+		at = cut.End
 	}
 	out.Write(doc[at:])
 	return pipeline.Replace(out.String(), pipeline.Equivalence{Name: "the same JSON literals in the same order", Check: sameLiterals}), nil
-}
-
-// opensContainer reports whether a text begins like an object or an array.
-func opensContainer(text string) bool {
-	text = strings.TrimLeft(text, " \t\r\n")
-	return text != "" && (text[0] == '{' || text[0] == '[')
 }

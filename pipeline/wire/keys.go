@@ -1,6 +1,10 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/contextguru/contextguru/pipeline/wire/internal/literal"
+)
 
 // keys is a set of the object keys that mean something to us.
 type keys uint32
@@ -114,7 +118,7 @@ func word(value []byte) []byte {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
-	text, ok := decode(value)
+	text, ok := literal.String(value)
 	if !ok {
 		return nil
 	}

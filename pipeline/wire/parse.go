@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/wire/internal/literal"
 )
 
 // Defaults of Limits.
@@ -102,7 +103,7 @@ func (p *Parser) reset(d Dialect, body []byte) {
 		Model:    p.t.Model,
 		Body:     body,
 		Segments: p.t.Segments[:0],
-		Decode:   decode,
+		Decode:   literal.Decode,
 		Encode:   Encode,
 	}
 }

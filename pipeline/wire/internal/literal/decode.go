@@ -1,4 +1,4 @@
-package wire
+package literal
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// decode returns the text of a JSON string, and false when the value is none or
+// String returns the text of a JSON string, and false when the value is none or
 // has no exact text: invalid UTF-8, or half a surrogate pair.
-func decode(value []byte) (string, bool) {
+func String(value []byte) (string, bool) {
 	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package wire
+package literal
 
 import (
 	"bytes"
@@ -41,9 +41,12 @@ func (s ascii) all(yield func(byte) bool) {
 // htmlCharacters are escaped together by the encoders that escape any of them.
 const htmlCharacters = "<>&"
 
-// styleOf reads the style of a JSON string.
+// styleOf reads the style of a JSON string, or of the strings in a JSON value.
 func styleOf(literal []byte) style {
 	var s style
+	if len(literal) < 2 {
+		return s
+	}
 	inner := literal[1 : len(literal)-1]
 	// Only \u and \/ are a matter of taste, and most literals have neither.
 	var lower, upper, taste bool

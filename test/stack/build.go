@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -71,19 +72,26 @@ func build(name string, flags ...string) (string, error) {
 	return out, nil
 }
 
-// freePort asks the kernel for a port nobody listens on. The kernel hands out
-// other ports to outgoing connections first, so it stays free for a while.
+// The ports that freePort draws from lie below those the kernel hands out by
+// itself (from 32768 on Linux, from 49152 elsewhere): neither a listener on port 0
+// nor an outgoing connection ever takes one of them.
+const (
+	firstPort = 10_000
+	ports     = 22_000
+)
+
+// freePort finds a port nobody listens on. It stays free, also between two runs of
+// the program it is meant for, unless another stack draws the same by chance.
 func freePort() (int, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	var err error
+	for range 100 {
+		port := firstPort + rand.IntN(ports)
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", loopback(port)); err == nil {
+			return port, ln.Close()
+		}
 	}
-	defer ln.Close() //nolint:errcheck // nothing was sent on it
-	addr, ok := ln.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("find a free port: %s is no TCP address", ln.Addr())
-	}
-	return addr.Port, nil
+	return 0, fmt.Errorf("find a free port: %w", err)
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

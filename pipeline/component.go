@@ -84,6 +84,10 @@ type Validator interface{ Validate() error }
 // no original.
 type Irreversible interface{ Irreversible() bool }
 
+// Scoped is implemented by settings that make a component look further than its
+// Meta says.
+type Scoped interface{ Looks() Scope }
+
 // FieldError is a fault in one field of a component's settings.
 type FieldError struct {
 	// Field is the key as written in configuration.
@@ -127,7 +131,11 @@ func Define[C any](meta Meta, defaults C, build func(C, Deps) (Component, error)
 			if err != nil {
 				return Step{}, fmt.Errorf("write settings of %s: %w", meta.Name, err)
 			}
-			return Step{Meta: meta, Component: component, Config: config}, nil
+			step := Step{Meta: meta, Component: component, Config: config}
+			if s, ok := any(settings).(Scoped); ok {
+				step.Scope = max(step.Scope, s.Looks())
+			}
+			return step, nil
 		},
 	}
 }

@@ -28,6 +28,8 @@ type Settings struct {
 	// HorizonTokens is the distance of horizons in tokens of tool output; 0
 	// makes every turn one, which bills the whole prefix anew each time.
 	HorizonTokens int
+	// Window is the model's context window in tokens; 0 is unknown.
+	Window int
 }
 
 // Pipeline runs components over transcripts. It is immutable and safe for
@@ -59,7 +61,7 @@ func New(s Settings) *Pipeline {
 		p.looks = p.looks || at || step.Scope == ScopeTranscript
 		field(step.Name, string(step.Config))
 	}
-	field(fmt.Sprint(p.s.Lossy, s.Hints, s.HorizonTokens), s.Counter.Encoding())
+	field(fmt.Sprint(p.s.Lossy, s.Hints, s.HorizonTokens, s.Window), s.Counter.Encoding())
 	if s.Markers != nil {
 		field(s.Markers.ID())
 	}
@@ -79,19 +81,21 @@ func (p *Pipeline) Steps() []Step { return p.s.Steps }
 
 // run is the scratch space of one call of Run, reused between calls.
 type run struct {
-	t        *Transcript
-	result   Result
-	hash     hash.Hash
-	views    []Digest // chain digest at the end of each turn seen, by segment
-	segments []Digest
-	first    []*Outcome     // what was decided at first sight, for the horizon
-	texts    map[Digest]int // first segment with a text, for segments below indexed
-	indexed  int
-	key      memoKey
-	text     string  // of the segment being decided, as the client sent it
-	sum      Digest  // of text
-	length   [8]byte // for the hash: what is passed to an interface lives on the heap
-	digest   Digest
+	t         *Transcript
+	result    Result
+	hash      hash.Hash
+	views     []Digest // chain digest at the end of each turn seen, by segment
+	segments  []Digest
+	first     []*Outcome     // what was decided at first sight, for the horizon
+	texts     map[Digest]int // first segment with a text, for segments below indexed
+	indexed   int
+	summed    int // segments in sumBefore
+	sumBefore int
+	key       memoKey
+	text      string  // of the segment being decided, as the client sent it
+	sum       Digest  // of text
+	length    [8]byte // for the hash: what is passed to an interface lives on the heap
+	digest    Digest
 }
 
 // Run decides about every segment. The error is ctx's, and then the client's
@@ -144,7 +148,7 @@ func (r *run) reset(t *Transcript) {
 	clear(r.texts)
 	clear(r.first)
 	r.first = r.first[:0]
-	r.indexed = 0
+	r.indexed, r.summed, r.sumBefore = 0, 0, 0
 }
 
 // digests computes the segment digests and, if somebody looks, the digest of
@@ -171,6 +175,7 @@ func (r *run) digests(looks bool) {
 		end := i
 		for ; end < len(r.segments) && r.t.Segments[end].Turn == r.t.Segments[i].Turn; end++ {
 			r.hash.Write(r.segments[end][:])
+			r.number(uint64(r.t.Segments[end].Messages)) //nolint:gosec // a count
 		}
 		r.hash.Sum(r.digest[:0])
 		for ; i < end; i++ {
@@ -240,6 +245,10 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 		return o, ctx.Err()
 	}
 	s.Text, s.Tokens, s.Args = text, o.Original.N, r.t.arguments(&s)
+	s.Request = RequestSize{Tokens: s.Tokens, Messages: s.Messages, Window: p.s.Window}
+	if p.looks {
+		s.Request.Tokens += r.before(index)
+	}
 	c := chain{p: p, original: text, segment: s, tokens: s.Tokens, outcome: o}
 	for i := range p.s.Steps {
 		if err := ctx.Err(); err != nil {
@@ -266,6 +275,14 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 		}
 	}
 	return o, nil
+}
+
+// before sums the tokens of the segments in front of one.
+func (r *run) before(index int) int {
+	for ; r.summed < index; r.summed++ {
+		r.sumBefore += r.result.Outcomes[r.summed].Original.N
+	}
+	return r.sumBefore
 }
 
 // bytesPerToken is the usual rule of thumb, for texts that cannot be counted.

@@ -37,6 +37,22 @@ type Segment struct {
 	Text string
 	// Tokens counts the client's original text, whatever Text holds now.
 	Tokens int
+	// Messages counts the conversation's messages up to the one that holds the
+	// segment.
+	Messages int
+	// Request is the size of the request when this segment was new. The runner
+	// fills it in for components that look beyond their segment.
+	Request RequestSize
+}
+
+// RequestSize is how large a request was when a segment of it was new.
+type RequestSize struct {
+	// Tokens counts the tool outputs up to and including the segment.
+	Tokens int
+	// Messages counts the messages up to the one that holds the segment.
+	Messages int
+	// Window is the model's context window in tokens, or 0 when it is unknown.
+	Window int
 }
 
 // Transcript is an immutable view over one request body.

@@ -17,6 +17,7 @@ package collapse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/contextguru/contextguru/pipeline"
@@ -32,6 +33,8 @@ const (
 type Config struct {
 	// MaxTokens is the size up to which a tool output is left alone, in tokens.
 	MaxTokens int `json:"max_tokens"`
+	// MaxFrac is MaxTokens as a fraction of the model's context window, in its place where the window is known.
+	MaxFrac float64 `json:"max_frac"`
 	// HeadLines is how many lines stay at the beginning.
 	HeadLines int `json:"head_lines"`
 	// TailLines is how many lines stay at the end.
@@ -40,7 +43,12 @@ type Config struct {
 
 // Validate implements pipeline.Validator.
 func (c Config) Validate() error {
+	var frac error
+	if !(c.MaxFrac >= 0 && c.MaxFrac <= 1) { // true for NaN as well
+		frac = &pipeline.FieldError{Field: "max_frac", Problem: fmt.Sprintf("must be a fraction from 0 to 1, got %v", c.MaxFrac)}
+	}
 	return errors.Join(
+		frac,
 		pipeline.AtLeast("max_tokens", c.MaxTokens, 1),
 		pipeline.AtLeast("head_lines", c.HeadLines, 0),
 		pipeline.AtLeast("tail_lines", c.TailLines, 0),
@@ -62,7 +70,11 @@ type collapser struct{ Config }
 
 // Rewrite implements pipeline.Component.
 func (c collapser) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segment) (pipeline.Edit, error) {
-	if s.Tokens <= c.MaxTokens {
+	budget := c.MaxTokens
+	if share := pipeline.Fraction(c.MaxFrac, s.Request.Window); share > 0 {
+		budget = share
+	}
+	if s.Tokens <= budget {
 		return pipeline.Decline(reasonFits), nil
 	}
 	start, ok := afterLines(s.Text, c.HeadLines)

@@ -49,6 +49,8 @@ const minGain = 5
 type Config struct {
 	// MinTokens is the least size of a tool output that is looked at, in tokens.
 	MinTokens int `json:"min_tokens"`
+	// Trigger gates it by the size of the request and of the output when it was new.
+	Trigger pipeline.Trigger `json:"trigger"`
 	// MarkerMode is full (marker and hint), summary (marker only) or off, which keeps no original and has to be allowed.
 	MarkerMode pipeline.MarkerMode `json:"marker_mode"`
 }
@@ -59,8 +61,11 @@ func (c Config) Validate() error {
 	if err := c.MarkerMode.Validate(); err != nil {
 		mode = &pipeline.FieldError{Field: "marker_mode", Problem: err.Error()}
 	}
-	return errors.Join(pipeline.AtLeast("min_tokens", c.MinTokens, 0), mode)
+	return errors.Join(pipeline.AtLeast("min_tokens", c.MinTokens, 0), c.Trigger.Validate(), mode)
 }
+
+// Looks implements pipeline.Scoped.
+func (c Config) Looks() pipeline.Scope { return c.Trigger.Scope() }
 
 // Irreversible implements pipeline.Irreversible.
 func (c Config) Irreversible() bool { return c.MarkerMode == pipeline.MarkerOff }
@@ -82,6 +87,9 @@ type extractor struct{ Config }
 func (x extractor) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segment) (pipeline.Edit, error) {
 	if s.Tokens < x.MinTokens {
 		return pipeline.Decline(pipeline.ReasonBelowMinTokens), nil
+	}
+	if !x.Trigger.Allows(s, x.MinTokens) {
+		return pipeline.Decline(pipeline.ReasonTrigger), nil
 	}
 	if reason := mustStay(&s); reason != "" {
 		return pipeline.Decline(reason), nil

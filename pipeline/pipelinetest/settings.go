@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+
+	"github.com/contextguru/contextguru/pipeline"
 )
 
 // sourceFolder finds the folder of a component's settings from the package's
@@ -56,7 +58,12 @@ func settingsFaults(defaults any, folder string) (faults []string) {
 	return faults
 }
 
+// flat reports whether settings of a type need no reference of their own. The
+// trigger, which several components share, has one.
 func flat(t reflect.Type) bool {
+	if t == reflect.TypeFor[pipeline.Trigger]() {
+		return true
+	}
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64, reflect.String:
 		return true

@@ -1,0 +1,98 @@
+package pipeline_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/pipelinetest"
+)
+
+func TestTriggerAllows(t *testing.T) {
+	t.Parallel()
+	size := func(tokens, messages, window int) pipeline.RequestSize {
+		return pipeline.RequestSize{Tokens: tokens, Messages: messages, Window: window}
+	}
+	for _, c := range []struct {
+		name    string
+		trigger pipeline.Trigger
+		output  int
+		floor   int
+		request pipeline.RequestSize
+		want    bool
+	}{
+		{"nothing asked", pipeline.Trigger{}, 1, 0, size(1, 1, 0), true},
+		{"below the floor", pipeline.Trigger{}, 99, 100, size(99, 1, 0), false},
+		{"at the floor", pipeline.Trigger{}, 100, 100, size(100, 1, 0), true},
+		{"own floor is higher", pipeline.Trigger{MinOutputTokens: 200}, 150, 100, size(150, 1, 0), false},
+		{"request too small", pipeline.Trigger{MinRequestTokens: 500}, 100, 0, size(499, 9, 0), false},
+		{"request large enough", pipeline.Trigger{MinRequestTokens: 500}, 100, 0, size(500, 9, 0), true},
+		{"too few messages", pipeline.Trigger{MinMessages: 5}, 100, 0, size(500, 4, 0), false},
+		{"enough messages", pipeline.Trigger{MinMessages: 5}, 100, 0, size(500, 5, 0), true},
+		{"fraction of the request", pipeline.Trigger{MinRequestFrac: .5}, 10, 0, size(499, 1, 1000), false},
+		{"fraction reached", pipeline.Trigger{MinRequestFrac: .5}, 10, 0, size(500, 1, 1000), true},
+		{"fraction is rounded up", pipeline.Trigger{MinOutputFrac: .1}, 100, 0, size(100, 1, 1001), false},
+		{"unknown window", pipeline.Trigger{MinRequestFrac: .5, MinOutputFrac: .9}, 1, 0, size(1, 1, 0), true},
+		{"the larger of both counts", pipeline.Trigger{MinRequestTokens: 800, MinRequestFrac: .5}, 1, 0, size(600, 1, 1000), false},
+		{"huge in a small request", pipeline.Trigger{MinRequestTokens: 9000, HugeOutputFrac: .3}, 300, 0, size(300, 1, 1000), true},
+		{"not huge", pipeline.Trigger{MinRequestTokens: 9000, HugeOutputFrac: .3}, 299, 0, size(299, 1, 1000), false},
+		{"huge but below the floor", pipeline.Trigger{HugeOutputFrac: .1}, 150, 200, size(150, 1, 1000), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := c.trigger.Allows(pipeline.Segment{Tokens: c.output, Request: c.request}, c.floor); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTriggerValidate(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]pipeline.Trigger{
+		"tokens": {MinRequestTokens: -1}, "messages": {MinMessages: -1}, "output": {MinOutputTokens: -1},
+		"above one": {MinRequestFrac: 1.1}, "negative": {MinOutputFrac: -.1}, "not a number": {HugeOutputFrac: math.NaN()},
+	} {
+		if bad.Validate() == nil {
+			t.Errorf("%s: %+v is accepted", name, bad)
+		}
+	}
+	if err := (pipeline.Trigger{MinRequestFrac: 1, MinMessages: 3}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTriggersLookAtTheRequestAsItWas checks that a trigger on the request's
+// size is judged as of each output: what was small when it was new stays as it
+// is however long the conversation gets, with a memo and without one.
+func TestTriggersLookAtTheRequestAsItWas(t *testing.T) {
+	t.Parallel()
+	trigger := pipeline.Trigger{MinRequestTokens: 5}
+	step := pipeline.Step{
+		Meta: pipeline.Meta{Name: "gated", Kind: pipeline.KindOffload, Scope: trigger.Scope()},
+		Component: rewriteFunc(func(_ context.Context, _ pipeline.View, s pipeline.Segment) (pipeline.Edit, error) {
+			if !trigger.Allows(s, 0) {
+				return pipeline.Decline(pipeline.ReasonTrigger), nil
+			}
+			return pipeline.Offload(pipeline.Loss{}), nil
+		}),
+	}
+	for name, memo := range map[string]*pipeline.Memo{"memo": pipeline.NewMemo(0), "no memo": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := pipeline.New(pipeline.Settings{
+				Steps: []pipeline.Step{step}, Markers: pipelinetest.Keys(t), Lossy: true, Counter: pipelinetest.Words{}, Memo: memo,
+			})
+			turn := func(text string) []pipelinetest.Output { return []pipelinetest.Output{{Text: text}} }
+			turns := [][]pipelinetest.Output{turn("one two three"), turn("one two three four"), turn("one two three")}
+			for n := 1; n <= len(turns); n++ {
+				for i, o := range pipelinetest.Run(t, p, pipelinetest.Transcript(turns[:n]...)) {
+					if got, want := o.Acts[0].Reason != pipeline.ReasonTrigger, i > 0; got != want {
+						t.Errorf("%d turns, output %d: triggered %v, want %v", n, i, got, want)
+					}
+				}
+			}
+		})
+	}
+}

@@ -21,7 +21,8 @@ type Segment struct {
 	// Turn counts the runs of assistant messages in front of the segment.
 	// Segments of one turn reach the model together.
 	Turn int
-	// Span covers the JSON value in the body, quotes included.
+	// Span covers the JSON value in the body: a string, quotes included, or where
+	// a text can stand in more than one way the block around it.
 	Span Span
 	// Tool is the name of the call this output answers, Args the call's JSON
 	// arguments: for a component the arguments themselves, elsewhere as the body
@@ -61,6 +62,11 @@ type Transcript struct {
 	Dialect, Model string
 	// Stream reports that the client asked for a streamed answer.
 	Stream bool
+	// ServerHeld reports that the provider keeps history which this request does
+	// not hold: an earlier response it continues, items it names by id, a cached
+	// content. What calls the outputs answer and whether an earlier request was
+	// rewritten may then be unknown.
+	ServerHeld bool
 	// Body is the request as the client sent it.
 	Body []byte
 	// Segments are the tool outputs in body order; their turns never decrease.

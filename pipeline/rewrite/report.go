@@ -30,6 +30,7 @@ const (
 	LosslessNoTenant   = "no_tenant"   // no credential to keep originals under
 	LosslessAsked      = "asked"       // the caller allowed no marker
 	LosslessStore      = "store"       // the store did not acknowledge the originals
+	LosslessServerHeld = "server_held" // the provider keeps history that the request does not hold
 )
 
 // ComponentEdits sums what one component did to one request, history included.

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,9 @@ func New(c Config) *Rewriter {
 // Request is one body to rewrite.
 type Request struct {
 	Dialect wire.Dialect
+	// Model is the model the request's path names; a model in the body counts
+	// more.
+	Model string
 	// Body must not change until the reply is released.
 	Body []byte
 	// Tenant names the owner of the originals; empty means that there is none
@@ -109,8 +113,8 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 		report.Reason = unreadable(err)
 		return
 	}
-	report.Model, report.Stream = t.Model, t.Stream
-	p := r.c.Pipeline(t.Model)
+	report.Model, report.Stream = cmp.Or(t.Model, req.Model), t.Stream
+	p := r.c.Pipeline(report.Model)
 	res, err := p.Run(ctx, t)
 	if err != nil {
 		report.Reason = ended(err)
@@ -152,6 +156,8 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 		report.Lossless = LosslessAsked
 	case req.Tenant == "":
 		report.Lossless = LosslessNoTenant
+	case t.ServerHeld:
+		report.Lossless = LosslessServerHeld
 	}
 	if report.Lossless != "" {
 		return false

@@ -1,6 +1,7 @@
 package rewrite_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -125,17 +126,54 @@ func TestLosslessOnly(t *testing.T) {
 		{"no tenant", nil, rewrite.Request{}, rewrite.LosslessNoTenant},
 		{"asked", nil, rewrite.Request{Tenant: "t", LosslessOnly: true}, rewrite.LosslessAsked},
 		{"store down", closed, rewrite.Request{Tenant: "t"}, rewrite.LosslessStore},
+		{"an earlier response", nil, rewrite.Request{Tenant: "t", Dialect: wire.OpenAIResponses, Body: fmt.Appendf(nil,
+			`{"model":"m","previous_response_id":"r","input":[{"type":"function_call_output","call_id":"c","output":%q}]}`, long())}, rewrite.LosslessServerHeld},
+		{"a thread", nil, rewrite.Request{Tenant: "t", Dialect: wire.AnthropicMessages, Body: fmt.Appendf(nil,
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":%q}]}],"thread":{"type":"continue","previous_message_id":"m"}}`, long())}, rewrite.LosslessServerHeld},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, c.change)
-			c.req.Body = body(long())
+			if c.req.Body == nil {
+				c.req.Body = body(long())
+			}
 			out, report := r.do(t, c.req)
 			if report.Lossless != c.want || report.Markers != 0 || report.Verdict != rewrite.Rewritten {
 				t.Fatalf("report %+v", report)
 			}
 			if strings.Contains(out, "<<cg:") || strings.Contains(out, "  ") {
 				t.Fatalf("body %s", out)
+			}
+		})
+	}
+}
+
+// TestModelOfThePath checks that a model is looked for in the body first.
+func TestModelOfThePath(t *testing.T) {
+	t.Parallel()
+	nameless := bytes.Replace(body("short"), []byte(`"model":"m",`), nil, 1)
+	for _, c := range []struct {
+		name, path, want string
+		body             []byte
+	}{
+		{"both", "p", "m", body("short")},
+		{"body", "", "m", body("short")},
+		{"path", "p", "p", nameless},
+		{"neither", "", "", nameless},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var asked []string
+			r := newRig(t, func(config *rewrite.Config) {
+				before := config.Pipeline
+				config.Pipeline = func(model string) *pipeline.Pipeline {
+					asked = append(asked, model)
+					return before(model)
+				}
+			})
+			_, report := r.do(t, rewrite.Request{Body: c.body, Model: c.path, Tenant: "t"})
+			if report.Model != c.want || len(asked) != 1 || asked[0] != c.want {
+				t.Errorf("report says %q, a pipeline was asked for %q, want %q", report.Model, asked, c.want)
 			}
 		})
 	}

@@ -14,18 +14,21 @@ const callsKept = 512
 type by uint8
 
 const (
-	byID   by = iota
-	byName    // calls from the time before they had ids
+	byID    by = iota
+	byName     // calls from the time before they had ids
+	byOrder    // by id, or else the first of its name without an answer
 )
 
 // call is a call of a tool. Comparing hashes first keeps long ids that differ
 // late from costing their length each time.
 type call struct {
-	key  []byte // decoded id or name, never empty
-	hash uint64
-	by   by
-	name []byte // decoded
-	args []byte // raw
+	key      []byte // decoded id or name, empty only for a call by order
+	hash     uint64 // of key
+	by       by
+	name     []byte // decoded
+	nameHash uint64 // only of a call by order
+	args     []byte // raw
+	answered bool   // only of a call by order
 }
 
 // toolCalls reads the tool_calls of a message.
@@ -131,12 +134,17 @@ func (p *Parser) called(id, name, args []byte) {
 // wait keeps a call until the message turns out to be the assistant's.
 func (p *Parser) wait(c call) {
 	c.hash = maphash.Bytes(p.seed, c.key)
+	if c.by == byOrder {
+		c.nameHash = maphash.Bytes(p.seed, c.name)
+	}
 	p.pending = keep(append(p.pending, c))
 }
 
 // adopt adds the calls of the message to those outputs may answer.
 func (p *Parser) adopt() {
-	p.calls = keep(append(p.calls, p.pending...))
+	all := append(p.calls, p.pending...)
+	p.calls = keep(all)
+	p.run = max(0, p.run-(len(all)-len(p.calls)))
 }
 
 // keep drops the oldest calls now and then.
@@ -154,6 +162,19 @@ func (p *Parser) find(key []byte, how by) *call {
 	for i := len(p.calls) - 1; i >= last; i-- {
 		c := &p.calls[i]
 		if c.hash == hash && c.by == how && bytes.Equal(c.key, key) {
+			return c
+		}
+	}
+	return nil
+}
+
+// next returns the call that an output without an id answers: the first of its
+// name in the last run that has no answer yet. It returns nil when there is none.
+func (p *Parser) next(name []byte) *call {
+	hash := maphash.Bytes(p.seed, name)
+	for i := max(p.run, len(p.calls)-callsKept); i < len(p.calls); i++ {
+		c := &p.calls[i]
+		if c.by == byOrder && !c.answered && c.nameHash == hash && bytes.Equal(c.name, name) {
 			return c
 		}
 	}

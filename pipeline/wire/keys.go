@@ -7,13 +7,15 @@ import (
 )
 
 // keys is a set of the object keys that mean something to us.
-type keys uint32
+type keys uint64
 
 const (
 	keyMessages keys = 1 << iota
 	keyModel
 	keyStream
 	keyVersion
+	keyThread
+	keyPreviousMessage
 	keyRole
 	keyContent
 	keyToolCallID
@@ -29,17 +31,66 @@ const (
 	keyFunction
 	keyCustom
 	keyArguments
+
+	keyPreviousResponse
+	keyConversation
+	keyCallID
+	keyOutput
+	keyAction
+	keyOperation
+	keyStatus
+	keyError
+	keyStdout
+	keyStderr
+	keyOutcome
+	keyExitCode
+
+	keyContents
+	keyRequest
+	keyGenerateRequest
+	keyCachedContent
+	keyParts
+	keyFunctionCallPart
+	keyFunctionResponse
+	keyArgs
+	keyResponse
+	keyIsErrorCamel
+
+	keyConverse
+	keyToolUse
+	keyToolResult
+	keyToolUseIDCamel
+	keyJSON
 )
 
 // The keys that matter in each kind of object. A repeated one makes the object
 // ambiguous; the others may repeat.
 const (
-	rootKeys     = keyMessages | keyModel | keyStream | keyVersion
 	messageKeys  = keyRole | keyContent | keyToolCallID | keyToolCalls | keyFunctionCall | keyName
 	blockKeys    = keyType | keyText | keyContent | keyToolUseID | keyID | keyName | keyInput | keyIsError
 	callKeys     = keyID | keyType | keyFunction | keyCustom
 	functionKeys = keyName | keyArguments | keyInput
+
+	itemKeys = keyType | keyRole | keyCallID | keyID | keyName | keyArguments | keyInput | keyAction | keyOperation |
+		keyOutput | keyStatus | keyError
+	partKeys    = keyType | keyText | keyStdout | keyStderr | keyOutcome
+	outcomeKeys = keyType | keyExitCode
+
+	contentKeys   = keyRole | keyParts
+	calledKeys    = keyID | keyName | keyArgs
+	respondedKeys = keyID | keyName | keyResponse
+	failureKeys   = keyError | keyIsError | keyIsErrorCamel
+
+	toolUseKeys    = keyToolUseIDCamel | keyName | keyInput
+	toolResultKeys = keyToolUseIDCamel | keyStatus | keyContent
 )
+
+// repeatable are the keys of a request that are as good twice as once: whether
+// they are there is all that counts.
+const repeatable = keyVersion | keyThread | heldKeys
+
+// heldKeys name history that the provider keeps.
+const heldKeys = keyPreviousResponse | keyConversation | keyPreviousMessage | keyCachedContent
 
 // keyOf returns the key of a decoded name, or none.
 func keyOf(name []byte) keys {
@@ -52,6 +103,10 @@ func keyOf(name []byte) keys {
 		return keyStream
 	case "anthropic_version":
 		return keyVersion
+	case "thread":
+		return keyThread
+	case "previous_message_id":
+		return keyPreviousMessage
 	case "role":
 		return keyRole
 	case "content":
@@ -82,6 +137,60 @@ func keyOf(name []byte) keys {
 		return keyCustom
 	case "arguments":
 		return keyArguments
+	case "previous_response_id":
+		return keyPreviousResponse
+	case "conversation":
+		return keyConversation
+	case "call_id":
+		return keyCallID
+	case "output":
+		return keyOutput
+	case "action":
+		return keyAction
+	case "operation":
+		return keyOperation
+	case "status":
+		return keyStatus
+	case "error":
+		return keyError
+	case "stdout":
+		return keyStdout
+	case "stderr":
+		return keyStderr
+	case "outcome":
+		return keyOutcome
+	case "exit_code":
+		return keyExitCode
+	case "contents":
+		return keyContents
+	case "request":
+		return keyRequest
+	case "generateContentRequest", "generate_content_request":
+		return keyGenerateRequest
+	case "cachedContent", "cached_content":
+		return keyCachedContent
+	case "parts":
+		return keyParts
+	case "functionCall":
+		return keyFunctionCallPart
+	case "functionResponse", "function_response":
+		return keyFunctionResponse
+	case "args":
+		return keyArgs
+	case "response":
+		return keyResponse
+	case "isError":
+		return keyIsErrorCamel
+	case "converse":
+		return keyConverse
+	case "toolUse":
+		return keyToolUse
+	case "toolResult":
+		return keyToolResult
+	case "toolUseId":
+		return keyToolUseIDCamel
+	case "json":
+		return keyJSON
 	default:
 		return 0
 	}

@@ -35,9 +35,25 @@ type message struct {
 	ambiguous bool
 }
 
-// result is a tool result block.
+// leaf is a text that may turn out to be a segment.
+type leaf struct {
+	span   pipeline.Span
+	kind   leafKind
+	failed bool // it comes from something that failed
+}
+
+// leafKind is where a leaf stands.
+type leafKind uint8
+
+const (
+	leafWhole  leafKind = 1 << iota // it is the whole output
+	leafPart                        // a text part
+	leafStream                      // what a command printed
+)
+
+// result is a tool result.
 type result struct {
-	id       []byte // literal of the call's id
+	id, name []byte // literals of the call's id, and of its name where results have one
 	from, to int    // its text leaves
 	isError  bool
 	remote   bool // the tool ran at the provider
@@ -92,8 +108,9 @@ func (p *Parser) message() error {
 // content reads a message's content. The role is only known if it came first.
 func (p *Parser) content(who role) error {
 	switch {
-	case !p.chat:
-		return p.blocks()
+	case p.format.block != nil: // as a string it is nobody's output
+		_, err := p.each(p.format.block, (*Parser).skip)
+		return err
 	case who == roleUser, who == roleAssistant:
 		return p.skip()
 	default:
@@ -109,7 +126,7 @@ func (p *Parser) texts() error {
 		if err != nil {
 			return err
 		}
-		return p.leaf(p.span(value))
+		return p.leaf(p.span(value), leafWhole)
 	}
 	_, err := p.each((*Parser).text, (*Parser).skip)
 	return err
@@ -146,14 +163,7 @@ func (p *Parser) text() error {
 	if !isText || span.End == 0 || keys.ambiguous() {
 		return nil
 	}
-	return p.leaf(span)
-}
-
-// blocks reads the content of an Anthropic message. As a string it is nobody's
-// output.
-func (p *Parser) blocks() error {
-	_, err := p.each((*Parser).block, (*Parser).skip)
-	return err
+	return p.leaf(span, leafPart)
 }
 
 // block reads one block: a call, a result, or something that is left alone.
@@ -221,22 +231,18 @@ func (p *Parser) span(value []byte) pipeline.Span {
 }
 
 // leaf notes a text that may turn out to be a segment.
-func (p *Parser) leaf(span pipeline.Span) error {
+func (p *Parser) leaf(span pipeline.Span, kind leafKind) error {
 	if len(p.leaves) >= p.limits.Segments {
 		return p.refuse(TooManySegments)
 	}
-	p.leaves = append(p.leaves, span)
+	p.leaves = append(p.leaves, leaf{span: span, kind: kind})
 	return nil
 }
 
 // close adds what the message holds to the transcript.
 func (p *Parser) close(m *message) error {
-	p.t.Messages++
 	assistant := m.role == roleAssistant
-	if assistant && !p.running {
-		p.t.Turn++
-	}
-	p.running = assistant
+	p.spoke(assistant)
 	if m.ambiguous {
 		return nil
 	}
@@ -244,7 +250,7 @@ func (p *Parser) close(m *message) error {
 		p.adopt()
 	}
 	switch {
-	case !p.chat:
+	case p.format.block != nil:
 		for i := range p.results {
 			r := &p.results[i]
 			if m.role == roleUser || assistant && r.remote {
@@ -264,7 +270,7 @@ func (p *Parser) close(m *message) error {
 }
 
 // emit makes segments of text leaves.
-func (p *Parser) emit(leaves []pipeline.Span, answered *call, label []byte, isError bool) error {
+func (p *Parser) emit(leaves []leaf, answered *call, label []byte, isError bool) error {
 	if len(p.t.Segments)+len(leaves) > p.limits.Segments {
 		return p.refuse(TooManySegments)
 	}
@@ -272,14 +278,14 @@ func (p *Parser) emit(leaves []pipeline.Span, answered *call, label []byte, isEr
 	if answered != nil {
 		label, args = answered.name, answered.args
 	}
-	for _, span := range leaves {
+	for i := range leaves {
 		p.t.Segments = append(p.t.Segments, pipeline.Segment{
 			Index:   len(p.t.Segments),
 			Turn:    p.t.Turn,
-			Span:    span,
+			Span:    leaves[i].span,
 			Tool:    label,
 			Args:    args,
-			IsError: isError,
+			IsError: isError || leaves[i].failed,
 		})
 	}
 	return nil

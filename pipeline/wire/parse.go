@@ -37,14 +37,16 @@ type Parser struct {
 	dec    jsontext.Decoder
 	seed   maphash.Seed
 	body   []byte
-	chat   bool // OpenAI's format, else Anthropic's
+	format format
 
 	t       pipeline.Transcript
-	running bool            // the message before was the assistant's
-	calls   []call          // of the assistant messages so far
-	pending []call          // of the message being read
-	leaves  []pipeline.Span // text leaves of the message being read
-	results []result        // tool results of the message being read
+	root    root
+	running bool     // the message before was the assistant's
+	calls   []call   // of the assistant messages so far
+	run     int      // where the calls of the last run of them begin
+	pending []call   // of the message being read
+	leaves  []leaf   // text leaves of the message being read
+	results []result // tool results of the message being read
 }
 
 // NewParser returns a parser.
@@ -69,12 +71,11 @@ func NewParser(l Limits) *Parser {
 // then the body must be passed on as it is.
 func (p *Parser) Parse(d Dialect, body []byte) (*pipeline.Transcript, error) {
 	p.reset(d, body)
-	switch d {
-	case OpenAIChat, AnthropicMessages, AnthropicPlatform:
-	default:
+	var known bool
+	if p.format, known = formatOf(d); !known {
 		return nil, p.refuse(UnknownDialect)
 	}
-	if err := p.request(d == AnthropicPlatform); err != nil {
+	if err := p.whole(); err != nil {
 		return nil, p.unreadable(err)
 	}
 	return &p.t, nil
@@ -94,8 +95,8 @@ func (p *Parser) reset(d Dialect, body []byte) {
 	p.body = body
 	p.src = *bytes.NewBuffer(body)
 	p.dec.Reset(&p.src, p.opts...)
-	p.chat = d == OpenAIChat
-	p.running = false
+	p.root = root{}
+	p.running, p.run = false, 0
 	p.calls = p.calls[:0]
 	// Most clients keep their model, so its string is kept as well.
 	p.t = pipeline.Transcript{
@@ -108,8 +109,61 @@ func (p *Parser) reset(d Dialect, body []byte) {
 	}
 }
 
-// request reads the whole body.
-func (p *Parser) request(versioned bool) error {
+// format is how a dialect arranges a request.
+type format struct {
+	// levels are the keys that matter in the request and, for requests about
+	// requests, in what that one is wrapped in.
+	levels [3]keys
+	wraps  keys // those that hold a request, one level further in
+	list   keys // the one that holds the conversation
+	// element reads an element of the conversation, block one of the content of
+	// a message, where tool results are blocks.
+	element, block func(*Parser) error
+	text           bool // the conversation may be a string
+	lone           bool // the conversation may be its only element
+	versioned      bool // anthropic_version has to be there
+}
+
+// formatOf returns the format of a dialect, and false when there is none.
+func formatOf(d Dialect) (f format, ok bool) {
+	switch d {
+	case OpenAIChat:
+		f.levels[0] = keyMessages | keyModel | keyStream
+		f.list, f.element = keyMessages, (*Parser).message
+	case AnthropicMessages, AnthropicPlatform:
+		f.levels[0] = keyMessages | keyModel | keyStream | keyVersion | keyThread
+		f.list, f.element, f.block = keyMessages, (*Parser).message, (*Parser).block
+		f.versioned = d == AnthropicPlatform
+	case OpenAIResponses:
+		f.levels[0] = keyInput | keyModel | keyStream | keyPreviousResponse | keyConversation
+		f.list, f.element, f.text = keyInput, (*Parser).item, true
+	case Gemini:
+		f.levels = [3]keys{
+			keyContents | keyModel | keyCachedContent | keyRequest | keyGenerateRequest,
+			keyContents | keyModel | keyCachedContent,
+		}
+		f.wraps = keyRequest | keyGenerateRequest
+		f.list, f.element, f.lone = keyContents, (*Parser).geminiContent, true
+	case BedrockConverse:
+		f.levels = [3]keys{keyMessages | keyInput, keyConverse, keyMessages}
+		f.wraps = keyInput | keyConverse
+		f.list, f.element, f.block = keyMessages, (*Parser).message, (*Parser).converseBlock
+	default:
+		return f, false
+	}
+	return f, true
+}
+
+// root is what a request says beside its conversation, gathered over the levels.
+type root struct {
+	had, again keys
+	lists      int  // how often the conversation is there
+	found      bool // and is what it should be
+	model      []byte
+}
+
+// whole reads the body.
+func (p *Parser) whole() error {
 	switch p.dec.PeekKind() {
 	case '{':
 	case '[', '"', '0', 't', 'f', 'n':
@@ -118,11 +172,32 @@ func (p *Parser) request(versioned bool) error {
 		_, err := p.dec.ReadToken()
 		return err
 	}
+	if err := p.request(0); err != nil {
+		return err
+	}
+	if p.t.Model != string(p.root.model) {
+		p.t.Model = string(p.root.model)
+	}
+	end := int(p.dec.InputOffset())
+	switch {
+	case len(bytes.TrimLeft(p.body[end:], " \t\r\n")) > 0:
+		return p.refuse(TrailingData)
+	case p.root.again&^repeatable != 0, p.root.lists > 1:
+		return p.refuse(AmbiguousKeys)
+	case !p.root.found:
+		return p.refuse(NoMessages)
+	case p.format.versioned && p.root.had&keyVersion == 0:
+		return p.refuse(NoAnthropicVersion)
+	}
+	return nil
+}
+
+// request reads the object of a level.
+func (p *Parser) request(level int) error {
 	if err := p.open(); err != nil {
 		return err
 	}
-	keys := seen{mine: rootKeys}
-	messages, model := false, []byte(nil)
+	keys := seen{mine: p.format.levels[level]}
 	for {
 		name, err := p.name()
 		if err != nil {
@@ -131,54 +206,92 @@ func (p *Parser) request(versioned bool) error {
 		if name == nil {
 			break
 		}
-		switch keys.note(name) {
-		case keyMessages:
-			if messages, err = p.messages(); err != nil {
-				return err
-			}
-		case keyModel:
-			value, err := p.value()
-			if err != nil {
-				return err
-			}
-			model = word(value)
-		case keyStream:
-			value, err := p.value()
-			if err != nil {
-				return err
-			}
-			p.t.Stream = string(value) == "true"
+		switch key := keys.note(name); {
+		case key == 0:
+			err = p.skip()
+		case key == p.format.list:
+			err = p.conversation()
+		case key&p.format.wraps != 0 && p.dec.PeekKind() == '{':
+			err = p.request(level + 1)
+		case key == keyThread:
+			err = p.thread()
 		default:
-			if _, err := p.value(); err != nil {
-				return err
-			}
+			err = p.about(key)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if p.t.Model != string(model) {
-		p.t.Model = string(model)
-	}
-	end := int(p.dec.InputOffset())
+	p.root.had |= keys.had
+	p.root.again |= keys.again
+	return nil
+}
+
+// about reads what a request says beside its conversation.
+func (p *Parser) about(key keys) error {
+	value, err := p.value()
 	switch {
-	case len(bytes.TrimLeft(p.body[end:], " \t\r\n")) > 0:
-		return p.refuse(TrailingData)
-	case keys.again&^keyVersion != 0: // one version is as good as two
-		return p.refuse(AmbiguousKeys)
-	case !messages:
-		return p.refuse(NoMessages)
-	case versioned && keys.had&keyVersion == 0:
-		return p.refuse(NoAnthropicVersion)
+	case err != nil:
+		return err
+	case key == keyModel:
+		p.root.model = word(value)
+	case key == keyStream:
+		p.t.Stream = string(value) == "true"
+	case key&heldKeys != 0 && string(value) != "null":
+		p.t.ServerHeld = true
 	}
 	return nil
 }
 
-// messages reads the conversation and reports whether it is a list.
-func (p *Parser) messages() (bool, error) {
-	return p.each((*Parser).message, (*Parser).stray)
+// thread reads Anthropic's thread, which may continue a conversation the
+// provider keeps.
+func (p *Parser) thread() error {
+	if p.dec.PeekKind() != '{' {
+		return p.skip()
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		name, err := p.name()
+		if err != nil || name == nil {
+			return err
+		}
+		if err := p.about(keyOf(name) & keyPreviousMessage); err != nil {
+			return err
+		}
+	}
+}
+
+// conversation reads the conversation and notes whether it is one.
+func (p *Parser) conversation() error {
+	p.root.lists++
+	switch kind := p.dec.PeekKind(); {
+	case kind == '"' && p.format.text:
+		p.t.Messages++
+		p.root.found = true
+		return p.skip()
+	case kind == '{' && p.format.lone:
+		p.root.found = true
+		return p.format.element(p)
+	}
+	found, err := p.each(p.format.element, (*Parser).stray)
+	p.root.found = p.root.found || found
+	return err
 }
 
 // stray reads what is no message but stands where one belongs.
 func (p *Parser) stray() error {
-	p.t.Messages++
-	p.running = false
+	p.spoke(false)
 	return p.skip()
+}
+
+// spoke counts a message and reports whether it opens a turn.
+func (p *Parser) spoke(assistant bool) {
+	p.t.Messages++
+	if assistant && !p.running {
+		p.t.Turn++
+		p.run = len(p.calls)
+	}
+	p.running = assistant
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -18,12 +19,32 @@ const (
 	// model stands in the path and anthropic_version in the body. Other vendors'
 	// models share these paths, so a body without anthropic_version is refused.
 	AnthropicPlatform Dialect = "anthropic.platform"
+	// OpenAIResponses is OpenAI's Responses.
+	OpenAIResponses Dialect = "openai.responses"
+	// Gemini is Google's generateContent, on whatever host.
+	Gemini Dialect = "gemini"
+	// BedrockConverse is Bedrock's Converse.
+	BedrockConverse Dialect = "bedrock.converse"
 )
 
 // Route tells the dialect of a request path, and false when it is none of ours.
 // A query is ignored, percent-encoding is understood, and gateways may put
-// anything in front: a path counts by how it ends.
+// anything in front: a path counts by how it ends. A request to count the tokens
+// of a conversation, or to compact it, is one of its dialect.
 func Route(path string) (Dialect, bool) {
+	d, _ := locate(path)
+	return d, d != ""
+}
+
+// ModelInPath returns the model that a request path names, or the empty string
+// when it names none: most APIs have it in the body. Of a resource name, such as
+// that of an inference profile, it is the last part.
+func ModelInPath(path string) string {
+	_, model := locate(path)
+	return model
+}
+
+func locate(path string) (d Dialect, model string) {
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
 		path = path[:i]
 	}
@@ -31,37 +52,72 @@ func Route(path string) (Dialect, bool) {
 		path = plain
 	}
 	switch {
-	case strings.HasSuffix(path, "/chat/completions"):
-		return OpenAIChat, true
-	case strings.HasSuffix(path, "/messages"), strings.HasSuffix(path, "/messages/count_tokens"):
-		return AnthropicMessages, true
-	case isVertex(path), isBedrock(path):
-		return AnthropicPlatform, true
+	case ends(path, "/chat/completions"):
+		return OpenAIChat, ""
+	case ends(path, "/messages", "/messages/count_tokens"):
+		return AnthropicMessages, ""
+	case ends(path, "/responses", "/responses/input_tokens", "/responses/compact"):
+		return OpenAIResponses, ""
+	}
+	if d, model = bedrock(path); d != "" {
+		return d, model
+	}
+	return google(path)
+}
+
+func ends(path string, with ...string) bool {
+	return slices.ContainsFunc(with, func(end string) bool { return strings.HasSuffix(path, end) })
+}
+
+// bedrock matches /model/MODEL/invoke and the like. MODEL may be an ARN, which
+// has slashes and colons of its own once it is decoded.
+func bedrock(path string) (d Dialect, model string) {
+	_, rest, _ := strings.Cut(path, "/model/")
+	at := strings.LastIndexByte(rest, '/')
+	if at < 0 {
+		return "", ""
+	}
+	if model = strings.Trim(rest[:at], "/"); model == "" {
+		return "", ""
+	}
+	model = model[strings.LastIndexByte(model, '/')+1:]
+	switch rest[at+1:] {
+	case "invoke", "invoke-with-response-stream":
+		return AnthropicPlatform, model
+	case "converse", "converse-stream", "count-tokens":
+		return BedrockConverse, model
 	default:
-		return "", false
+		return "", ""
 	}
 }
 
-// isVertex matches …/publishers/anthropic/models/MODEL:rawPredict.
-func isVertex(path string) bool {
-	_, call, ok := strings.Cut(path, "/publishers/anthropic/models/")
-	if !ok {
-		return false
+// google matches …/models/MODEL:generateContent and the like, on the Gemini API
+// and on Vertex, which has Anthropic's models too: there the last part of the
+// path is MODEL:rawPredict.
+func google(path string) (d Dialect, model string) {
+	at := strings.LastIndexByte(path, '/') + 1
+	kind, call := path[:at], path[at:]
+	colon := strings.LastIndexByte(call, ':')
+	if colon < 0 {
+		return "", ""
 	}
-	model, verb, ok := strings.Cut(call, ":")
-	return ok && model != "" && !strings.Contains(model, "/") && (verb == "rawPredict" || verb == "streamRawPredict")
-}
-
-// isBedrock matches /model/MODEL/invoke. MODEL may be an ARN, which has slashes
-// and colons of its own once it is decoded.
-func isBedrock(path string) bool {
-	_, call, ok := strings.Cut(path, "/model/")
-	if !ok {
-		return false
+	model = call[:colon]
+	switch call[colon+1:] {
+	case "generateContent", "streamGenerateContent", "countTokens":
+		if !ends(kind, "/models/", "/tunedModels/") {
+			model = "" // an endpoint's number, or an API without models in its paths
+		}
+		return Gemini, model
+	case "rawPredict", "streamRawPredict":
+		switch {
+		case !ends(kind, "/publishers/anthropic/models/"), model == "":
+			return "", ""
+		case model == "count-tokens": // not a model: that one stands in the body
+			return AnthropicMessages, ""
+		default:
+			return AnthropicPlatform, model
+		}
+	default:
+		return "", ""
 	}
-	model, ok := strings.CutSuffix(call, "/invoke")
-	if !ok {
-		model, ok = strings.CutSuffix(call, "/invoke-with-response-stream")
-	}
-	return ok && strings.Trim(model, "/") != ""
 }

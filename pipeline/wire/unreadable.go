@@ -13,8 +13,8 @@ const (
 	NotJSON            = "not_json"             // a syntax error, a byte order mark, nothing at all
 	TrailingData       = "trailing_data"        // something follows the JSON value
 	NotAnObject        = "not_an_object"        // the request is a list or a scalar
-	AmbiguousKeys      = "ambiguous_keys"       // messages, model or stream is there twice
-	NoMessages         = "no_messages"          // messages is missing or not a list
+	AmbiguousKeys      = "ambiguous_keys"       // the conversation, model or stream is there twice
+	NoMessages         = "no_messages"          // the conversation is missing or not a list
 	NoAnthropicVersion = "no_anthropic_version" // a platform path with another vendor's body
 	TooManySegments    = "too_many_segments"    // over Limits.Segments
 	TooDeep            = "too_deep"             // over Limits.Depth

@@ -280,12 +280,13 @@ func (p *Parser) emit(leaves []leaf, answered *call, label []byte, isError bool)
 	}
 	for i := range leaves {
 		p.t.Segments = append(p.t.Segments, pipeline.Segment{
-			Index:   len(p.t.Segments),
-			Turn:    p.t.Turn,
-			Span:    leaves[i].span,
-			Tool:    label,
-			Args:    args,
-			IsError: isError || leaves[i].failed,
+			Index:    len(p.t.Segments),
+			Turn:     p.t.Turn,
+			Messages: p.t.Messages,
+			Span:     leaves[i].span,
+			Tool:     label,
+			Args:     args,
+			IsError:  isError || leaves[i].failed,
 		})
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/contextguru/contextguru/components/dedup"
 	"github.com/contextguru/contextguru/components/extract"
 	"github.com/contextguru/contextguru/components/format"
+	"github.com/contextguru/contextguru/components/toon"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -19,5 +20,6 @@ func All() []pipeline.Spec {
 		dedup.Spec(),
 		extract.Spec(),
 		format.Spec(),
+		toon.Spec(),
 	}
 }

@@ -133,22 +133,20 @@ func next(doc []byte, at int) int {
 	return at
 }
 
-// CompactLen returns the length of a document without its insignificant white
-// space.
-func CompactLen(doc []byte) int {
-	n := 0
+// AppendCompact appends a document without its insignificant white space.
+func AppendCompact(out, doc []byte) []byte {
+	kept := 0 // everything in front is written or left out
 	for i := 0; i < len(doc); {
 		switch c := doc[i]; {
 		case c == '"':
-			end := StringEnd(doc, i)
-			n += end - i
-			i = end
+			i = StringEnd(doc, i)
 		case Blank(c):
-			i++
+			out = append(out, doc[kept:i]...)
+			i = SkipBlanks(doc, i)
+			kept = i
 		default:
-			n++
 			i++
 		}
 	}
-	return n
+	return append(out, doc[kept:]...)
 }

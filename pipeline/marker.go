@@ -22,6 +22,10 @@ const (
 	// IDLen is the length of a marker id in characters.
 	IDLen = idHashLen + idTagLen
 
+	// dearestID costs as many tokens as an id can: the encodings split text where
+	// letters and digits meet, so each of its characters is a token.
+	dearestID = "2a2a2a2a2a2a2a2a2a2a"
+
 	markerOpen  = "<<cg:"
 	markerClose = ">>"
 	// The spellings a marker takes when its text is quoted once more as JSON.

@@ -382,26 +382,36 @@ func passes(same Equivalence, before, after string) (ok bool) {
 }
 
 func (c *chain) offload(loss Loss) Reason {
+	if !c.p.s.Hints || loss.Mode == MarkerSummary {
+		loss.Hint = ""
+	}
 	text, id := loss.Before+loss.After, ""
 	if loss.Mode != MarkerOff {
 		id = c.p.s.Markers.Mint(c.original)
-		hint := ""
-		if c.p.s.Hints && loss.Mode != MarkerSummary {
-			hint = loss.Hint
-		}
-		text = loss.Before + Marker(id) + hint + loss.After
+		text = loss.Before + Marker(id) + loss.Hint + loss.After
 	}
 	if reason := c.weigh(text); reason != "" {
 		return reason
 	}
 	tokens := c.p.s.Counter.Count(text).N
-	if tokens >= c.tokens {
+	if max(tokens, c.p.price(loss, id != "")) >= c.tokens {
 		return ReasonNoWin
 	}
 	c.segment.Text, c.tokens = text, tokens
 	c.outcome.Lossy = &Version{Text: text, Tokens: tokens, ID: id}
 	c.outcome.Irreversible = id == ""
 	return ""
+}
+
+// price is what a view costs with the dearest of all markers in it. Ids are
+// hashes, and one costs some tokens more than another; whether an edit is worth
+// it must not hang on that, or another service key, or the same text one edit
+// later, would be decided otherwise.
+func (p *Pipeline) price(loss Loss, marked bool) int {
+	if !marked {
+		return 0
+	}
+	return p.s.Counter.Count(loss.Before + Marker(dearestID) + loss.Hint + loss.After).N
 }
 
 func (c *chain) weigh(text string) Reason {

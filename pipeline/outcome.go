@@ -60,6 +60,7 @@ type Outcome struct {
 	Irreversible bool
 
 	original, final Digest // of the decoded texts, for Earlier
+	late            bool   // a horizon component acted
 }
 
 // Sum is the SHA-256 digest of the client's text.

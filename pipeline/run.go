@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"strings"
 	"sync"
 	"time"
@@ -66,7 +65,7 @@ func New(s Settings) *Pipeline {
 		field(s.Markers.ID())
 	}
 	h.Sum(p.digest[:0])
-	p.runs.New = func() any { return &run{hash: sha256.New(), texts: map[Digest]int{}} }
+	p.runs.New = func() any { return newRun() }
 	return p
 }
 
@@ -78,25 +77,6 @@ func (p *Pipeline) Lossy() bool { return p.s.Lossy }
 
 // Steps returns the components in order. The slice must not be changed.
 func (p *Pipeline) Steps() []Step { return p.s.Steps }
-
-// run is the scratch space of one call of Run, reused between calls.
-type run struct {
-	t         *Transcript
-	result    Result
-	hash      hash.Hash
-	views     []Digest // chain digest at the end of each turn seen, by segment
-	segments  []Digest
-	first     []*Outcome     // what was decided at first sight, for the horizon
-	texts     map[Digest]int // first segment with a text, for segments below indexed
-	indexed   int
-	summed    int // segments in sumBefore
-	sumBefore int
-	key       memoKey
-	text      string  // of the segment being decided, as the client sent it
-	sum       Digest  // of text
-	length    [8]byte // for the hash: what is passed to an interface lives on the heap
-	digest    Digest
-}
 
 // Run decides about every segment. The error is ctx's, and then the client's
 // bytes must go out. Release the result when done with it.
@@ -123,7 +103,6 @@ func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
 		r.result.Outcomes = append(r.result.Outcomes, o)
 	}
 	if p.later {
-		r.first = append(r.first, r.result.Outcomes...)
 		if err := p.overlay(ctx, r); err != nil {
 			p.Release(&r.result)
 			return nil, err
@@ -136,90 +115,9 @@ func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
 func (p *Pipeline) Release(res *Result) {
 	if r := res.run; r != nil {
 		r.t, r.text, res.run = nil, "", nil
+		clear(r.once)
 		p.runs.Put(r)
 	}
-}
-
-func (r *run) reset(t *Transcript) {
-	clear(r.result.Outcomes)
-	r.t = t
-	r.result = Result{Outcomes: r.result.Outcomes[:0], run: r}
-	r.views, r.segments = r.views[:0], r.segments[:0]
-	clear(r.texts)
-	clear(r.first)
-	r.first = r.first[:0]
-	r.indexed, r.summed, r.sumBefore = 0, 0, 0
-}
-
-// digests computes the segment digests and, if somebody looks, the digest of
-// the transcript up to the end of each segment's turn.
-func (r *run) digests(looks bool) {
-	for i := range r.t.Segments {
-		s := &r.t.Segments[i]
-		r.hash.Reset()
-		r.field(r.t.Value(s))
-		r.field(s.Tool)
-		r.field(s.Args)
-		if s.IsError {
-			r.number(1)
-		}
-		r.hash.Sum(r.digest[:0])
-		r.segments = append(r.segments, r.digest)
-	}
-	if !looks {
-		return
-	}
-	r.views = append(r.views, r.segments...)
-	r.hash.Reset()
-	for i := 0; i < len(r.segments); {
-		end := i
-		for ; end < len(r.segments) && r.t.Segments[end].Turn == r.t.Segments[i].Turn; end++ {
-			r.hash.Write(r.segments[end][:])
-			r.number(uint64(r.t.Segments[end].Messages)) //nolint:gosec // a count
-		}
-		r.hash.Sum(r.digest[:0])
-		for ; i < end; i++ {
-			r.views[i] = r.digest
-		}
-	}
-}
-
-func (r *run) field(b []byte) {
-	r.number(uint64(len(b)))
-	r.hash.Write(b)
-}
-
-func (r *run) number(n uint64) {
-	binary.BigEndian.PutUint64(r.length[:], n)
-	r.hash.Write(r.length[:])
-}
-
-// earlier finds the first segment in front of s whose text, as sent by the
-// client or as it stands, equals s's.
-func (r *run) earlier(s Segment) (int, bool) {
-	for ; r.indexed < s.Index; r.indexed++ {
-		o := r.result.Outcomes[r.indexed]
-		for _, d := range []Digest{o.original, o.final} {
-			if _, taken := r.texts[d]; !taken && d != (Digest{}) {
-				r.texts[d] = r.indexed
-			}
-		}
-	}
-	best, found := r.texts[r.sum]
-	if s.Text != r.text {
-		if at, ok := r.texts[r.textSum(s.Text)]; ok && (!found || at < best) {
-			best, found = at, true
-		}
-	}
-	return best, found
-}
-
-// textSum is the digest of a decoded text.
-func (r *run) textSum(text string) Digest {
-	r.hash.Reset()
-	writeString(r.hash, text)
-	r.hash.Sum(r.digest[:0])
-	return r.digest
 }
 
 // decide runs every component on one segment.
@@ -277,14 +175,6 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 	return o, nil
 }
 
-// before sums the tokens of the segments in front of one.
-func (r *run) before(index int) int {
-	for ; r.summed < index; r.summed++ {
-		r.sumBefore += r.result.Outcomes[r.summed].Original.N
-	}
-	return r.sumBefore
-}
-
 // bytesPerToken is the usual rule of thumb, for texts that cannot be counted.
 const bytesPerToken = 4
 
@@ -304,7 +194,7 @@ func (c *chain) ask(ctx context.Context, step *Step, view View) error {
 	switch {
 	case c.outcome.Lossy != nil:
 		act.Reason = ReasonMarked
-	case step.Kind == KindOffload && c.segment.IsError:
+	case step.Kind == KindOffload && step.When == FirstSight && c.segment.IsError:
 		act.Reason = ReasonErrorResult
 	default:
 		start := time.Now()
@@ -341,6 +231,9 @@ func call(ctx context.Context, step *Step, view View, s Segment) (edit Edit, rea
 func (c *chain) adopt(step *Step, e Edit) Reason {
 	switch e.kind {
 	case editReplace:
+		if step.When == AtHorizon {
+			return ReasonKind
+		}
 		return c.replace(e)
 	case editOffload:
 		if step.Kind != KindOffload {

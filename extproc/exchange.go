@@ -271,9 +271,20 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 	}
 }
 
+// noBody notes a response before the body that was asked for: our override had
+// no effect, or Envoy itself answered. Such a response is left alone.
+func (e *exchange) noBody(status string) {
+	e.s.warnNoBody(e, status)
+	e.s.telemetry.passed(e, "no_body")
+	e.opted, e.override, e.bodyEnd = false, false, true
+}
+
 func (e *exchange) responseHeaders(h *extprocv3.HttpHeaders) *response {
 	headers := head(h.GetHeaders().GetHeaders())
 	e.s.telemetry.status(e, headers.get(":status"))
+	if e.concerns && !e.bodyEnd && e.reqMode != filterv3.ProcessingMode_FULL_DUPLEX_STREAMED {
+		e.noBody(headers.get(":status"))
+	}
 	if h.GetEndOfStream() {
 		e.finish()
 		return headersReply(false, nil, nil)
@@ -282,12 +293,7 @@ func (e *exchange) responseHeaders(h *extprocv3.HttpHeaders) *response {
 		e.res = true
 		return headersReply(false, nil, nil)
 	}
-	// Without a body message our override had no effect, or Envoy itself
-	// answered: leave such a response alone.
 	if !e.override || !e.bodyEnd || e.s.c.Envoy.SoleExtProc || e.resMode != filterv3.ProcessingMode_NONE {
-		if e.concerns && !e.bodyEnd {
-			e.s.warnNoBody(e, headers.get(":status"))
-		}
 		return headersReply(false, nil, nil)
 	}
 	e.res, e.resMode = true, filterv3.ProcessingMode_FULL_DUPLEX_STREAMED

@@ -33,6 +33,8 @@ const (
 	floorSole version = 37
 	// Below this release a response without a body can hang in full duplex.
 	floorStream version = 40
+	// Below this release request_body_buffer_limit has no effect.
+	floorRouteLimit version = 37
 )
 
 // parseVersion reads "1.40.0", "v1.40" and the like; 0 when it is no version 1.
@@ -104,6 +106,11 @@ func (s *Server) checkGateway(m *extprocv3.ProcessingRequest, v version) {
 	if v.belowFloor(s.c.Envoy.SoleExtProc) {
 		s.warnings.once("floor", "envoy_too_old", "envoy", v.String(), "effect", "lossless edits only, responses not read",
 			"cure", "upgrade to Envoy 1.39 or later, or set envoy.sole_ext_proc when no other ext_proc is configured (1.37 or later)")
+	}
+	if v != 0 && v < floorRouteLimit {
+		s.warnings.once("route_limit", "envoy_ignores_route_limit", "envoy", v.String(),
+			"effect", "bodies over the listener's buffer limit, 1 MiB unless set, get a 413 or hang",
+			"cure", "set per_connection_buffer_limit_bytes and the HTTP/2 stream window to at least limits.body_bytes, or upgrade to Envoy 1.37 or later")
 	}
 	p := m.GetProtocolConfig()
 	if p == nil {

@@ -226,7 +226,11 @@ func TestRouteLimitBelowTheBody(t *testing.T) {
 	served(t, "after a refusal", s, stack.Call{Path: chatPath, Body: small})
 	log := s.Service().Log().String()
 	for status, message := range map[int]string{413: "envoy_refused_body", 408: "envoy_gave_up_on_body"} {
-		if got, want := strings.Count(log, message), min(1, statuses[status]); got != want {
+		want := min(1, statuses[status])
+		if s.Envoy.Minor() < 40 {
+			want = 0 // the service does not get to see the answer
+		}
+		if got := strings.Count(log, message); got != want {
 			t.Errorf("%d lines of %s in the log after %d answers with %d, want %d", got, message, statuses[status], status, want)
 		}
 	}

@@ -24,7 +24,7 @@ func TestStaticBodyModes(t *testing.T) {
 				if !override {
 					edits = append(edits, stack.NoModeOverride())
 				}
-				s := stack.New(t, stack.WithConfig(external), stack.WithEnvoy(edits...))
+				s := stack.New(t, stack.WithConfig(external), stack.WithEnvoy(edits...), stack.WithOTLP())
 				for _, d := range []chat.Dialect{chat.OpenAI, chat.Anthropic} {
 					for _, p := range []stack.Protocol{stack.H1, stack.H2} {
 						staticMode(t, s, d, p)
@@ -112,8 +112,23 @@ func checkMode(t *testing.T, s *stack.Stack, mode string, override bool) {
 			t.Errorf("Envoy counts %s %d", name, stats[name])
 		}
 	}
+	// Whole exchanges are told as whole, whatever was seen of them.
+	header, trace, _ := traceparent(1)
+	s.LLM.SetScript()
+	exchange(t, s, stack.Call{Path: chatPath, Body: question(t, chat.OpenAI, "the last one"), Header: map[string]string{"traceparent": header}})
+	spanOf(t, s.OTLP, trace)
+	outcomes := map[any]int{}
+	for _, span := range s.OTLP.Spans() {
+		outcomes[span.Attributes["contextguru.outcome"]]++
+	}
+	if len(outcomes) != 1 || outcomes["done"] == 0 {
+		t.Errorf("exchanges ended as %v, want all done", outcomes)
+	}
 	rewritten := metric(t, s, "contextguru_exchanges_total", "verdict", "rewritten")
 	t.Logf("%v bodies rewritten", rewritten)
+	if none := metric(t, s, "contextguru_exchanges_total", "reason", "no_body"); (none > 0) != (mode == "NONE" && !override) {
+		t.Errorf("%v exchanges were counted as without a body", none)
+	}
 	if mayRewrite := override || mode == "BUFFERED" || mode == "FULL_DUPLEX_STREAMED"; mayRewrite && rewritten == 0 {
 		t.Error("no body was rewritten")
 	}

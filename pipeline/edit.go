@@ -40,6 +40,9 @@ type Equivalence struct {
 	Name string
 	// Check returns an error that says where the two texts differ.
 	Check func(before, after string) error
+	// Lines claims that line n of the one text is line n of the other: the number
+	// of a line leads to the same place in both.
+	Lines bool
 }
 
 // MarkerMode says how a lossy edit announces its loss.

@@ -260,6 +260,7 @@ func (c *chain) replace(e Edit) Reason {
 		return ReasonNotEquivalent
 	}
 	c.segment.Text, c.tokens = e.text, tokens
+	c.segment.Renumbered = c.segment.Renumbered || !e.same.Lines
 	c.outcome.Lossless = &Version{Text: e.text, Tokens: tokens}
 	return ""
 }

@@ -36,6 +36,9 @@ type Segment struct {
 	// runner fills it in for the segment it hands to a component; elsewhere
 	// it is empty.
 	Text string
+	// Renumbered reports that the lines of Text are not those of the client's
+	// text any more, which is what a reader of the original will see.
+	Renumbered bool
 	// Tokens counts the client's original text, whatever Text holds now.
 	Tokens int
 	// Messages counts the conversation's messages up to the one that holds the

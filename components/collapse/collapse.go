@@ -9,8 +9,9 @@
 //	... (1960 lines omitted) <<cg:ID>> [full output: call context_guru_expand] lines 21-1980
 //	... (88 lines omitted) lines 1893-1980, 5 of them report errors
 //
-// The numbers are those of the text's lines, in which a reader can ask for
-// them. The first such line carries the marker. A text of few lines is left
+// The numbers are those of the client's lines, in which a reader can ask for
+// them; where a component in front wrote the text in other lines, the notes
+// have none. The first such line carries the marker. A text of few lines is left
 // alone, however long they are: cutting inside a line is another trade.
 package collapse
 
@@ -89,6 +90,7 @@ func (c collapser) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	if err != nil {
 		return pipeline.Edit{}, err
 	}
+	m.numbered = !s.Renumbered
 	loss, ok := m.view(s.Text[:start], s.Text[end:])
 	if !ok {
 		return pipeline.Decline(reasonFewLines), nil

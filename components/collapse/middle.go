@@ -28,6 +28,8 @@ type middle struct {
 	lines  int
 	errors int
 	kept   []line // lines with errors that stay, in order
+	// numbered allows notes to name lines by number.
+	numbered bool
 }
 
 // line is a line of the middle.
@@ -86,13 +88,13 @@ func (m *middle) view(head, tail string) (loss pipeline.Loss, ok bool) {
 		if lines == 0 {
 			return
 		}
-		fmt.Fprintf(&b, "... (%s omitted) ", plural(lines))
+		fmt.Fprintf(&b, "... (%s omitted)", plural(lines))
 		if !ok {
+			b.WriteByte(' ')
 			loss.Before, ok = b.String(), true
 			b.Reset()
-			b.WriteByte(' ')
 		}
-		b.WriteString(where(number, lines, errors))
+		b.WriteString(m.about(number, lines, errors))
 		b.WriteString(ending)
 	}
 	for _, l := range m.kept {
@@ -124,11 +126,16 @@ func plural(lines int) string {
 	return fmt.Sprint(lines, " lines")
 }
 
-// where names a gap in the units a reader can ask for.
-func where(first, lines, errors int) string {
-	name := fmt.Sprintf("lines %d-%d", first, first+lines-1)
-	if lines == 1 {
-		name = fmt.Sprint("line ", first)
+// about names a gap in the units a reader can ask for, if there are any, and
+// the errors in it.
+func (m *middle) about(first, lines, errors int) string {
+	name := ""
+	switch {
+	case !m.numbered:
+	case lines == 1:
+		name = fmt.Sprint(" line ", first)
+	default:
+		name = fmt.Sprintf(" lines %d-%d", first, first+lines-1)
 	}
 	switch {
 	case errors == 0:

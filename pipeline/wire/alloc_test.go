@@ -9,16 +9,30 @@ import (
 
 // conversation is a body with n segments, calls included.
 func conversation(d Dialect, n int) []byte {
+	turn, list := "", "messages"
+	switch d {
+	case OpenAIChat:
+		turn = `,{"role":"assistant","tool_calls":[{"id":"c%[1]d","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+			`{"role":"tool","tool_call_id":"c%[1]d","content":"line\nline %[1]d"}`
+	case OpenAIResponses:
+		list = "input"
+		turn = `,{"type":"shell_call","call_id":"c%[1]d","action":{"commands":["f"]}},` +
+			`{"type":"shell_call_output","call_id":"c%[1]d","output":[{"stdout":"line\nline %[1]d","outcome":{"type":"exit","exit_code":0}}]}`
+	case Gemini:
+		list = "contents"
+		turn = `,{"role":"model","parts":[{"functionCall":{"name":"f%[1]d","args":{}}}]},` +
+			`{"role":"user","parts":[{"functionResponse":{"name":"f%[1]d","response":{"output":"line\nline %[1]d"}}}]}`
+	case BedrockConverse:
+		turn = `,{"role":"assistant","content":[{"toolUse":{"toolUseId":"c%[1]d","name":"f","input":{}}}]},` +
+			`{"role":"user","content":[{"toolResult":{"toolUseId":"c%[1]d","content":[{"text":"line\nline %[1]d"}]}}]}`
+	default:
+		turn = `,{"role":"assistant","content":[{"type":"tool_use","id":"c%[1]d","name":"f","input":{}}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%[1]d","content":[{"type":"text","text":"line\nline %[1]d"}]}]}`
+	}
 	var b bytes.Buffer
-	b.WriteString(`{"model":"some-model","messages":[{"role":"user","content":"Go."}`)
+	fmt.Fprintf(&b, `{"model":"some-model","%s":[{"role":"user","content":"Go."}`, list)
 	for i := range n {
-		if d == OpenAIChat {
-			fmt.Fprintf(&b, `,{"role":"assistant","tool_calls":[{"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}]}`, i)
-			fmt.Fprintf(&b, `,{"role":"tool","tool_call_id":"c%d","content":"line\nline %d"}`, i, i)
-		} else {
-			fmt.Fprintf(&b, `,{"role":"assistant","content":[{"type":"tool_use","id":"c%d","name":"f","input":{}}]}`, i)
-			fmt.Fprintf(&b, `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c%d","content":[{"type":"text","text":"line\nline %d"}]}]}`, i, i)
-		}
+		fmt.Fprintf(&b, turn, i)
 	}
 	b.WriteString(`]}`)
 	return b.Bytes()
@@ -26,7 +40,10 @@ func conversation(d Dialect, n int) []byte {
 
 // Not parallel: testing.AllocsPerRun counts the whole process.
 func TestAllocations(t *testing.T) {
-	for _, d := range []Dialect{OpenAIChat, AnthropicMessages} {
+	for _, d := range dialects {
+		if d == AnthropicPlatform {
+			continue // the same bodies
+		}
 		p := NewParser(Limits{})
 		for _, n := range []int{10, 1000} {
 			body := conversation(d, n)
@@ -42,22 +59,30 @@ func TestAllocations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var patches []Patch
+			var patches, encoded []Patch
 			for i := range got.Segments {
-				patches = append(patches, Patch{Span: got.Segments[i].Span, Text: "le\n"})
+				patch := Patch{Span: got.Segments[i].Span, Text: "le\n"}
+				patches = append(patches, patch)
+				patch.Value = Encode(got.Value(&got.Segments[i]), patch.Text)
+				encoded = append(encoded, patch)
 			}
-			splice := func(dst []byte) func() {
-				return func() {
-					if out, err := Splice(dst, body, patches); err != nil || len(out) == 0 {
-						t.Fatalf("Splice = %q, %v", out, err)
+			for name, patches := range map[string][]Patch{"texts": patches, "values": encoded} {
+				if d == BedrockConverse && name == "texts" {
+					continue // a block has to be read to see where its text stands
+				}
+				splice := func(dst []byte) func() {
+					return func() {
+						if out, err := Splice(dst, body, patches); err != nil || len(out) == 0 {
+							t.Fatalf("Splice = %q, %v", out, err)
+						}
 					}
 				}
-			}
-			if allocs := testing.AllocsPerRun(20, splice(nil)); allocs != 1 {
-				t.Errorf("%s: Splice of %d segments allocates %v times", d, n, allocs)
-			}
-			if allocs := testing.AllocsPerRun(20, splice(make([]byte, 0, 2*len(body)))); allocs != 0 {
-				t.Errorf("%s: Splice of %d segments into a buffer allocates %v times", d, n, allocs)
+				if allocs := testing.AllocsPerRun(20, splice(nil)); allocs != 1 {
+					t.Errorf("%s: Splice of %d %s allocates %v times", d, n, name, allocs)
+				}
+				if allocs := testing.AllocsPerRun(20, splice(make([]byte, 0, 2*len(body)))); allocs != 0 {
+					t.Errorf("%s: Splice of %d %s into a buffer allocates %v times", d, n, name, allocs)
+				}
 			}
 		}
 	}
@@ -67,8 +92,10 @@ func TestAllocations(t *testing.T) {
 func TestReleaseForgets(t *testing.T) {
 	t.Parallel()
 	p := NewParser(Limits{})
-	if _, err := p.Parse(AnthropicMessages, conversation(AnthropicMessages, 20)); err != nil {
-		t.Fatal(err)
+	for _, d := range dialects[3:] {
+		if _, err := p.Parse(d, conversation(d, 20)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.Release()
 	for _, s := range p.t.Segments[:cap(p.t.Segments)] {
@@ -82,7 +109,7 @@ func TestReleaseForgets(t *testing.T) {
 		}
 	}
 	for _, r := range p.results[:cap(p.results)] {
-		if r.id != nil {
+		if r.id != nil || r.name != nil {
 			t.Fatal("a result is still there")
 		}
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -24,7 +25,8 @@ func agentBody(tb testing.TB, d Dialect, size int) []byte {
 		fmt.Fprintf(&b, `{"name":"tool_%d","description":%s,"input_schema":{"type":"object","properties":{"path":{"type":"string","description":"Where."},"limit":{"type":"integer","minimum":0}},"required":["path"],"additionalProperties":false}}`,
 			i, quote(tb, toolText(rng, 300)))
 	}
-	b.WriteString(`],"messages":[{"role":"user","content":"Make the tests pass."}`)
+	list := map[Dialect]string{OpenAIResponses: "input", Gemini: "contents"}[d]
+	fmt.Fprintf(&b, `],"%s":[{"role":"user","content":"Make the tests pass."}`, cmp.Or(list, "messages"))
 	var outputs [64][]byte
 	for i := range outputs {
 		outputs[i] = quote(tb, toolText(rng, min(size/8, 200+rng.IntN(8000))))
@@ -35,6 +37,15 @@ func agentBody(tb testing.TB, d Dialect, size int) []byte {
 		case OpenAIChat:
 			fmt.Fprintf(&b, `,{"role":"assistant","content":null,"tool_calls":[{"id":"%s","type":"function","function":{"name":"tool_%d","arguments":"{\"path\":\"a/b.go\",\"limit\":%d}"}}]}`, id, i%20, i)
 			fmt.Fprintf(&b, `,{"role":"tool","tool_call_id":"%s","content":%s}`, id, output)
+		case OpenAIResponses:
+			fmt.Fprintf(&b, `,{"type":"reasoning","id":"rs_%d","summary":[],"encrypted_content":"gAAAAABo"},{"type":"function_call","call_id":"%s","name":"tool_%d","arguments":"{\"path\":\"a/b.go\",\"limit\":%d}"}`, i, id, i%20, i)
+			fmt.Fprintf(&b, `,{"type":"function_call_output","call_id":"%s","output":%s}`, id, output)
+		case Gemini:
+			fmt.Fprintf(&b, `,{"role":"model","parts":[{"text":"Looking."},{"functionCall":{"id":"%s","name":"tool_%d","args":{"path":"a/b.go","limit":%d}},"thoughtSignature":"c2ln"}]}`, id, i%20, i)
+			fmt.Fprintf(&b, `,{"role":"user","parts":[{"functionResponse":{"id":"%s","name":"tool_%d","response":{"output":%s}}}]}`, id, i%20, output)
+		case BedrockConverse:
+			fmt.Fprintf(&b, `,{"role":"assistant","content":[{"text":"Looking."},{"toolUse":{"toolUseId":"%s","name":"tool_%d","input":{"path":"a/b.go","limit":%d}}}]}`, id, i%20, i)
+			fmt.Fprintf(&b, `,{"role":"user","content":[{"toolResult":{"toolUseId":"%s","content":[{"text":%s}],"status":"success"}}]}`, id, output)
 		default:
 			fmt.Fprintf(&b, `,{"role":"assistant","content":[{"type":"text","text":"Looking."},{"type":"tool_use","id":"%s","name":"tool_%d","input":{"path":"a/b.go","limit":%d}}]}`, id, i%20, i)
 			fmt.Fprintf(&b, `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"%s","content":%s}]}`, id, output)
@@ -83,8 +94,11 @@ var benchSizes = []struct {
 
 // BenchmarkParse sets the walk beside the floor: jsontext skipping the body.
 func BenchmarkParse(b *testing.B) {
-	for _, d := range []Dialect{OpenAIChat, AnthropicMessages} {
+	for _, d := range dialects {
 		for _, s := range benchSizes {
+			if d == AnthropicPlatform {
+				continue // the same bodies
+			}
 			body := agentBody(b, d, s.size)
 			b.Run(fmt.Sprintf("%s/%s/parse", d, s.name), func(b *testing.B) {
 				p := NewParser(Limits{})

@@ -105,6 +105,14 @@ func (g *generator) id() string {
 
 // body writes a request and is valid JSON always.
 func (g *generator) body(d Dialect) []byte {
+	switch d {
+	case OpenAIResponses:
+		return g.responses()
+	case Gemini:
+		return g.gemini()
+	case BedrockConverse:
+		return g.converse()
+	}
 	var messages []string
 	open := []string{}
 	for range g.IntN(12) {
@@ -217,7 +225,7 @@ func reasonOf(tb testing.TB, err error) string {
 
 func TestParseAgreesWithOracle(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Dialect{OpenAIChat, AnthropicMessages, AnthropicPlatform} {
+	for _, d := range dialects {
 		t.Run(string(d), func(t *testing.T) {
 			t.Parallel()
 			const bodies = 2000
@@ -240,6 +248,7 @@ func TestParseAgreesWithOracle(t *testing.T) {
 					}
 				}
 			}
+			t.Logf("%d segments, %d paired, %d failed, %d refusals", segments, paired, failed, refusals)
 			// A generator that makes nothing to find would prove nothing.
 			if segments < 2*bodies || paired < bodies/2 || refusals < 20 || refusals > bodies/2 || d != OpenAIChat && failed < bodies/4 {
 				t.Errorf("%d bodies gave %d segments, %d paired, %d failed, and %d refusals", bodies, segments, paired, failed, refusals)
@@ -254,7 +263,7 @@ func TestParserKeepsNothing(t *testing.T) {
 	t.Parallel()
 	warm := NewParser(Limits{})
 	for seed := range uint64(500) {
-		d := pick(newGenerator(seed, 0), OpenAIChat, AnthropicMessages)
+		d := pick(newGenerator(seed, 0), dialects...)
 		body := newGenerator(seed, 30).body(d)
 		want, wantErr := NewParser(Limits{}).Parse(d, body)
 		got, err := warm.Parse(d, bytes.Clone(body))
@@ -264,7 +273,7 @@ func TestParserKeepsNothing(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if a, b := fmt.Sprintf("%+v %v %s", foundIn(got), got.Turn, got.Model), fmt.Sprintf("%+v %v %s", foundIn(want), want.Turn, want.Model); a != b {
+		if a, b := fmt.Sprintf("%+v %v %s %v", foundIn(got), got.Turn, got.Model, got.ServerHeld), fmt.Sprintf("%+v %v %s %v", foundIn(want), want.Turn, want.Model, want.ServerHeld); a != b {
 			t.Fatalf("warm parser: %s\nfresh parser: %s", a, b)
 		}
 		if seed%7 == 0 {

@@ -30,6 +30,15 @@ func TestDepth(t *testing.T) {
 		format string
 		levels int
 	}{
+		{"item", `{"input":[{"type":"function_call_output","output":"found","x":%s}]}`, 3},
+		{"output part", `{"input":[{"output":[{"type":"input_text","text":"found","x":%s}],"type":"function_call_output"}]}`, 5},
+		{"outcome", `{"input":[{"type":"shell_call_output","output":[{"stdout":"found","outcome":{"x":%s}}]}]}`, 6},
+		{"action", `{"input":[{"type":"shell_call","action":%s},{"type":"mcp_call","output":"found"}]}`, 3},
+		{"gemini part", `{"contents":[{"parts":[{"functionResponse":{"response":{"output":"found"}},"x":%s}]}]}`, 5},
+		{"gemini response", `{"contents":[{"parts":[{"functionResponse":{"response":{"output":"found","x":[{"x":[%s]}]}}}]}]}`, 10},
+		{"gemini wrapper", `{"request":{"contents":{"parts":{"functionResponse":{"response":{"output":"found"}}}},"x":%s}}`, 2},
+		{"converse result", `{"messages":[{"role":"user","content":[{"toolResult":{"content":[{"text":"found"}],"x":%s}}]}]}`, 6},
+		{"converse block", `{"messages":[{"role":"user","content":[{"toolResult":{"content":[{"json":%s}]}}]}]}`, 8},
 		{"root", `{"x":%s,"messages":[{"role":"tool","content":"found"}]}`, 1},
 		{"message", `{"messages":[{"role":"tool","content":"found","x":%s}]}`, 3},
 		{"part", `{"messages":[{"role":"tool","content":[{"type":"text","text":"found"},{"x":%s}]}]}`, 5},
@@ -38,18 +47,24 @@ func TestDepth(t *testing.T) {
 	} {
 		t.Run(place.name, func(t *testing.T) {
 			t.Parallel()
+			d := OpenAIChat
+			for list, other := range map[string]Dialect{`"input"`: OpenAIResponses, `"contents"`: Gemini, `"toolResult"`: BedrockConverse} {
+				if strings.Contains(place.format, list) {
+					d = other
+				}
+			}
 			for _, limit := range []int{0, 12, 100} {
 				deepest := limit
 				if limit == 0 {
 					deepest = DefaultDepth
 				}
 				p := NewParser(Limits{Depth: limit})
-				got, err := p.Parse(OpenAIChat, fmt.Appendf(nil, place.format, nested(deepest-place.levels)))
+				got, err := p.Parse(d, fmt.Appendf(nil, place.format, nested(deepest-place.levels)))
 				if err != nil || len(got.Segments) != 1 {
 					t.Errorf("limit %d, just as deep: %v, %v", limit, got, err)
 				}
 				for _, more := range []int{1, 2, 1000} {
-					_, err = p.Parse(OpenAIChat, fmt.Appendf(nil, place.format, nested(deepest-place.levels+more)))
+					_, err = p.Parse(d, fmt.Appendf(nil, place.format, nested(deepest-place.levels+more)))
 					if err == nil || reasonOf(t, err) != TooDeep {
 						t.Errorf("limit %d, %d levels over: %v", limit, more, err)
 					}
@@ -148,19 +163,22 @@ func TestHostileSizes(t *testing.T) {
 			t.Errorf("%d segments", len(got.Segments))
 		}
 	})
-	t.Run("thirty megabytes", func(t *testing.T) {
-		t.Parallel()
-		body := agentBody(t, AnthropicMessages, 30<<20)
-		got := mustParse(t, AnthropicMessages, body)
-		last := got.Segments[len(got.Segments)-1]
-		if got.Turn != len(got.Segments) || last.Turn != got.Turn || last.Span.End < 30<<20-20<<10 || len(last.Args) == 0 {
-			t.Errorf("%d turns, %d segments, the last %+v", got.Turn, len(got.Segments), last.Span)
-		}
-		out, err := Splice(nil, body, []Patch{{Span: last.Span, Text: "short"}})
-		if err != nil || !bytes.HasPrefix(out, body[:last.Span.Start]) || !bytes.HasSuffix(out, append([]byte(`"short"`), body[last.Span.End:]...)) {
-			t.Errorf("spliced to %d bytes, %v", len(out), err)
-		}
-	})
+	for _, d := range []Dialect{AnthropicMessages, OpenAIResponses, Gemini, BedrockConverse} {
+		t.Run("thirty megabytes of "+string(d), func(t *testing.T) {
+			t.Parallel()
+			body := agentBody(t, d, 30<<20)
+			got := mustParse(t, d, body)
+			last := got.Segments[len(got.Segments)-1]
+			if got.Turn != len(got.Segments) || last.Turn != got.Turn || last.Span.End < 30<<20-20<<10 || len(last.Args) == 0 {
+				t.Errorf("%d turns, %d segments, the last %+v", got.Turn, len(got.Segments), last.Span)
+			}
+			out, err := Splice(nil, body, []Patch{{Span: last.Span, Text: "short"}})
+			short := Encode(got.Value(&last), "short")
+			if err != nil || !bytes.HasPrefix(out, body[:last.Span.Start]) || !bytes.HasSuffix(out, append(short, body[last.Span.End:]...)) {
+				t.Errorf("spliced to %d bytes, %v", len(out), err)
+			}
+		})
+	}
 	t.Run("nothing but escapes", func(t *testing.T) {
 		t.Parallel()
 		for _, escape := range []string{`\"`, `\\`, `\u0000`, `\ud83d\ude00`, `\/`, `\u003c`} {
@@ -224,5 +242,60 @@ func TestCallsAreBounded(t *testing.T) {
 				t.Errorf("kept room for %d and %d calls", cap(p.calls), cap(p.pending))
 			}
 		})
+	}
+}
+
+// TestCallsByOrderAreBounded shows the same for responses without ids, and that
+// the last run is still the last when calls in front of it are forgotten.
+func TestCallsByOrderAreBounded(t *testing.T) {
+	t.Parallel()
+	const n = 3000
+	var calls, responses strings.Builder
+	for i := range n {
+		fmt.Fprintf(&calls, `{"functionCall":{"name":"f%d","args":%d}},`, i, i)
+	}
+	for _, name := range []int{0, n - callsKept - 1, n - callsKept, n - 1, n - 1} {
+		fmt.Fprintf(&responses, `{"functionResponse":{"name":"f%d","response":{"output":"x"}}},`, name)
+	}
+	many, answers := strings.TrimSuffix(calls.String(), ","), strings.TrimSuffix(responses.String(), ",")
+	for name, tc := range map[string]struct {
+		contents string
+		want     []string
+	}{
+		"one run":        {`{"role":"model","parts":[` + many + `]},{"parts":[` + answers + `]}`, []string{"", "", "2488", "2999", ""}},
+		"several models": {`{"role":"model","parts":[` + strings.ReplaceAll(many, "},{", `}]},{"role":"model","parts":[{`) + `]},{"parts":[` + answers + `]}`, []string{"", "", "2488", "2999", ""}},
+		"the run before": {`{"role":"model","parts":[` + many + `]},{"parts":[]},{"role":"model","parts":[{"functionCall":{"name":"g"}}]},{"parts":[` + answers + `]}`, make([]string, 5)},
+		"a run behind":   {`{"role":"model","parts":[` + many + `]},{},{"role":"model","parts":[` + many + `]},{"parts":[` + answers + `]}`, []string{"", "", "2488", "2999", ""}},
+		"run after run": {strings.ReplaceAll(`{"role":"model","parts":[`+many+`]}`, "},{", `}]},{},{"role":"model","parts":[{`) + `,{"role":"model","parts":[{"functionCall":{"name":"f2998","args":1}}]},` +
+			`{"parts":[{"functionResponse":{"name":"f2998","response":{"output":"x"}}},{"functionResponse":{"name":"f2998","response":{"output":"x"}}},{"functionResponse":{"name":"f2999","response":{"output":"x"}}}]}`, []string{"1", "", "2999"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := NewParser(Limits{})
+			got, err := p.Parse(Gemini, []byte(`{"contents":[`+tc.contents+`]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range tc.want {
+				if args := string(got.Segments[i].Args); args != want {
+					t.Errorf("response %d is paired with %q, want %q", i, args, want)
+				}
+			}
+			if cap(p.calls) > 8*callsKept || cap(p.pending) > 8*callsKept {
+				t.Errorf("kept room for %d and %d calls", cap(p.calls), cap(p.pending))
+			}
+		})
+	}
+}
+
+// TestResponseTextsAreBounded shows that a table of short strings does not fill
+// the transcript, and that what comes behind it is found all the same.
+func TestResponseTextsAreBounded(t *testing.T) {
+	t.Parallel()
+	response := `{"functionResponse":{"name":"f","response":{"rows":[` + strings.TrimSuffix(strings.Repeat(`{"a":"x"},`, 10000), ",") + `],"last":"no"}}}`
+	body := `{"contents":[{"parts":[` + response + `,{"functionResponse":{"name":"g","response":{"output":"found"}}}]}]}`
+	got := mustParse(t, Gemini, []byte(body))
+	if n := len(got.Segments); n != responseTexts+1 || string(got.Segments[n-1].Tool) != "g" {
+		t.Errorf("%d segments", n)
 	}
 }

@@ -84,6 +84,16 @@ func (n *node) get(name string) *node {
 
 func (n *node) has(name string) bool { return n.kind == '{' && slices.Contains(n.keys, name) }
 
+// all returns every member of a name.
+func (n *node) all(name string) (out []*node) {
+	for i, key := range n.keys {
+		if key == name {
+			out = append(out, n.kids[i])
+		}
+	}
+	return out
+}
+
 func (n *node) is(text string) bool { return n.kind == '"' && n.text == text }
 
 // repeats reports whether one of the names comes twice.
@@ -127,7 +137,10 @@ func foundIn(t *pipeline.Transcript) []found {
 	return out
 }
 
-type knownCall struct{ id, legacy, name, args string }
+type knownCall struct {
+	id, legacy, name, args string
+	answered               bool // only of Gemini
+}
 
 // oracle is the state of one reading.
 type oracle struct {
@@ -135,39 +148,66 @@ type oracle struct {
 	calls    []knownCall
 	segments []found
 	turn     int
+	before   bool // the message before was the assistant's
+	held     bool
+	reason   string
 }
 
 var blockNames = []string{"type", "text", "content", "tool_use_id", "id", "name", "input", "is_error"}
 
-// oracleSegments returns what Parse must find, or the reason to refuse.
-func oracleSegments(d Dialect, body []byte) ([]found, int, string) {
+// consult returns what Parse must find, or the reason to refuse.
+func consult(d Dialect, body []byte) *oracle {
+	o := &oracle{body: body}
 	if !json.Valid(body) {
-		return nil, 0, "invalid"
+		o.reason = "invalid"
+		return o
 	}
 	root, err := treeOf(body)
 	switch {
 	case err != nil:
-		return nil, 0, "invalid"
+		o.reason = "invalid"
+		return o
 	case root.kind != '{':
-		return nil, 0, NotAnObject
-	case root.repeats("messages", "model", "stream"):
-		return nil, 0, AmbiguousKeys
-	case root.get("messages").kind != '[':
-		return nil, 0, NoMessages
-	case d == AnthropicPlatform && !root.has("anthropic_version"):
-		return nil, 0, NoAnthropicVersion
+		o.reason = NotAnObject
+		return o
 	}
-	o := &oracle{body: body}
-	before := false
+	switch d {
+	case OpenAIResponses:
+		o.responses(root)
+	case Gemini:
+		o.gemini(root)
+	case BedrockConverse:
+		o.converse(root)
+	default:
+		o.messages(d, root)
+	}
+	return o
+}
+
+// messages reads the request of Chat Completions or of Anthropic's API.
+func (o *oracle) messages(d Dialect, root *node) {
+	switch {
+	case root.repeats("messages", "model", "stream"):
+		o.reason = AmbiguousKeys
+	case root.get("messages").kind != '[':
+		o.reason = NoMessages
+	case d == AnthropicPlatform && !root.has("anthropic_version"):
+		o.reason = NoAnthropicVersion
+	}
+	if o.reason != "" {
+		return
+	}
+	if d != OpenAIChat {
+		for _, thread := range root.all("thread") {
+			o.held = o.held || o.given(thread, "previous_message_id")
+		}
+	}
 	for _, m := range root.get("messages").kids {
 		role := m.get("role").text
 		if m.repeats("role") {
 			role = ""
 		}
-		if role == "assistant" && !before {
-			o.turn++
-		}
-		before = role == "assistant"
+		o.spoke(role == "assistant")
 		switch {
 		case m.kind != '{', m.repeats("role", "content", "tool_call_id", "tool_calls", "function_call", "name"):
 		case d == OpenAIChat:
@@ -176,7 +216,23 @@ func oracleSegments(d Dialect, body []byte) ([]found, int, string) {
 			o.anthropic(m, role)
 		}
 	}
-	return o.segments, o.turn, ""
+}
+
+func (o *oracle) spoke(assistant bool) {
+	if assistant && !o.before {
+		o.turn++
+	}
+	o.before = assistant
+}
+
+// given reports whether a member is there and not null.
+func (o *oracle) given(n *node, names ...string) bool {
+	for _, name := range names {
+		if slices.ContainsFunc(n.all(name), func(kid *node) bool { return o.raw(kid) != "null" }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *oracle) raw(n *node) string { return string(o.body[n.start:n.end]) }
@@ -214,7 +270,7 @@ func (o *oracle) call(f *node, id, legacy string, ambiguous bool) {
 	if f.has("input") {
 		args = f.get("input")
 	}
-	o.calls = append(o.calls, knownCall{id, legacy, f.get("name").text, o.raw(args)})
+	o.calls = append(o.calls, knownCall{id: id, legacy: legacy, name: f.get("name").text, args: o.raw(args)})
 }
 
 func (o *oracle) anthropic(m *node, role string) {
@@ -264,21 +320,22 @@ func (o *oracle) answer(content *node, name string, isError bool, match func(kno
 // checkOracle compares Parse with the oracle.
 func checkOracle(tb testing.TB, d Dialect, body []byte) {
 	tb.Helper()
-	want, turn, refused := oracleSegments(d, body)
+	o := consult(d, body)
+	want := o.segments
 	got, err := NewParser(Limits{}).Parse(d, body)
 	reason := ""
 	if err != nil {
 		reason = reasonOf(tb, err)
 	}
 	switch {
-	case refused == "invalid":
+	case o.reason == "invalid":
 		if err == nil {
 			tb.Fatalf("Parse read invalid JSON: %q", clip(body))
 		}
 		return
-	case reason != refused:
-		tb.Fatalf("Parse says %q, the oracle %q: %s", reason, refused, clip(body))
-	case refused != "":
+	case reason != o.reason:
+		tb.Fatalf("Parse says %q, the oracle %q: %s", reason, o.reason, clip(body))
+	case o.reason != "":
 		return
 	}
 	have := foundIn(got)
@@ -294,8 +351,8 @@ func checkOracle(tb testing.TB, d Dialect, body []byte) {
 	if diff := cmp.Diff(want, have); diff != "" {
 		tb.Fatalf("segments (-oracle +Parse):\n%s\nof %s", diff, clip(body))
 	}
-	if got.Turn != turn {
-		tb.Fatalf("Parse counts %d turns, the oracle %d: %s", got.Turn, turn, clip(body))
+	if got.Turn != o.turn || got.ServerHeld != o.held {
+		tb.Fatalf("Parse counts %d turns, held %v, the oracle %d, %v: %s", got.Turn, got.ServerHeld, o.turn, o.held, clip(body))
 	}
 }
 

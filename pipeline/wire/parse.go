@@ -122,6 +122,7 @@ type format struct {
 	text           bool // the conversation may be a string
 	lone           bool // the conversation may be its only element
 	versioned      bool // anthropic_version has to be there
+	resources      bool // models are named by a path, whose last part is the name
 }
 
 // formatOf returns the format of a dialect, and false when there is none.
@@ -143,7 +144,7 @@ func formatOf(d Dialect) (f format, ok bool) {
 			keyContents | keyModel | keyCachedContent,
 		}
 		f.wraps = keyRequest | keyGenerateRequest
-		f.list, f.element, f.lone = keyContents, (*Parser).geminiContent, true
+		f.list, f.element, f.lone, f.resources = keyContents, (*Parser).geminiContent, true, true
 	case BedrockConverse:
 		f.levels = [3]keys{keyMessages | keyInput, keyConverse, keyMessages}
 		f.wraps = keyInput | keyConverse
@@ -235,6 +236,9 @@ func (p *Parser) about(key keys) error {
 		return err
 	case key == keyModel:
 		p.root.model = word(value)
+		if p.format.resources {
+			p.root.model = p.root.model[bytes.LastIndexByte(p.root.model, '/')+1:]
+		}
 	case key == keyStream:
 		p.t.Stream = string(value) == "true"
 	case key&heldKeys != 0 && string(value) != "null":

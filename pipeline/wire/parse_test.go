@@ -37,8 +37,10 @@ func goldens(tb testing.TB) []golden {
 			tb.Fatal(err)
 		}
 		g := golden{path, archive, AnthropicMessages}
-		if strings.HasPrefix(filepath.Base(path), "openai") {
-			g.dialect = OpenAIChat
+		for prefix, d := range map[string]Dialect{"openai": OpenAIChat, "responses": OpenAIResponses, "gemini": Gemini, "converse": BedrockConverse} {
+			if strings.HasPrefix(filepath.Base(path), prefix) {
+				g.dialect = d
+			}
 		}
 		out = append(out, g)
 	}
@@ -50,7 +52,11 @@ func (g *golden) body() []byte { return g.archive.Files[0].Data }
 // describe writes a transcript down, one line per segment.
 func describe(t *pipeline.Transcript) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "model=%s stream=%v messages=%d turn=%d\n", t.Model, t.Stream, t.Messages, t.Turn)
+	fmt.Fprintf(&b, "model=%s stream=%v messages=%d turn=%d", t.Model, t.Stream, t.Messages, t.Turn)
+	if t.ServerHeld {
+		b.WriteString(" held")
+	}
+	b.WriteByte('\n')
 	for i := range t.Segments {
 		s := &t.Segments[i]
 		fmt.Fprintf(&b, "#%d turn=%d tool=%s args=%s", s.Index, s.Turn, s.Tool, s.Args)
@@ -131,6 +137,104 @@ func TestParseRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestParseRefusesByDialect(t *testing.T) {
+	t.Parallel()
+	for d, bodies := range map[Dialect]map[string]string{
+		OpenAIResponses: {
+			`{"model":"x","prompt":"y"}`: NoMessages,
+			`{"input":null}`:             NoMessages,
+			`{"input":{"type":"function_call_output","output":"x"}}`: NoMessages,
+			`{"messages":[]}`:                                             NoMessages,
+			`{"input":[],"input":"x"}`:                                    AmbiguousKeys,
+			`{"input":[],"model":"a","\u006dodel":"b"}`:                   AmbiguousKeys,
+			`{"input":[],"stream":true,"stream":true}`:                    AmbiguousKeys,
+			`{"input":[],"conversation":null,"conversation":null}`:        "",
+			`{"input":"Go."}`:                                             "",
+			`{"input":[]}{}`:                                              TrailingData,
+			`{"input":[{"type":"function_call_output","output":["x"]]}`:   NotJSON,
+			`{"input":[{"type":"function_call_output","output":[{"a":1]}`: NotJSON,
+		},
+		Gemini: {
+			`{"messages":[]}`:                           NoMessages,
+			`{"contents":"Go."}`:                        NoMessages,
+			`{"instances":[]}`:                          NoMessages,
+			`{"request":[{"contents":[]}]}`:             NoMessages,
+			`{"request":{"request":{"contents":[]}}}`:   NoMessages,
+			`{"contents":[],"contents":[]}`:             AmbiguousKeys,
+			`{"contents":[],"request":{"contents":[]}}`: AmbiguousKeys,
+			`{"request":{"contents":[]},"generateContentRequest":{"contents":1}}`:      AmbiguousKeys,
+			`{"request":{"contents":[],"contents":[]}}`:                                AmbiguousKeys,
+			`{"request":{"contents":[]},"request":{}}`:                                 AmbiguousKeys,
+			`{"generateContentRequest":{"contents":[]},"generate_content_request":{}}`: AmbiguousKeys,
+			`{"model":"a","request":{"model":"b","contents":[]}}`:                      "",
+			`{"contents":{}}`: "",
+			`{"contents":[{"parts":[{"functionResponse":{"response":{"a":[1}}}]}]}`: NotJSON,
+		},
+		BedrockConverse: {
+			`{"inputText":"Go."}`:                                               NoMessages,
+			`{"messages":"Go."}`:                                                NoMessages,
+			`{"messages":{}}`:                                                   NoMessages,
+			`{"converse":{"messages":[]}}`:                                      NoMessages,
+			`{"input":{"invokeModel":{"body":"e30="}}}`:                         NoMessages,
+			`{"input":{"messages":[]}}`:                                         NoMessages,
+			`{"input":"x","messages":[]}`:                                       "",
+			`{"messages":[],"messages":[]}`:                                     AmbiguousKeys,
+			`{"messages":[],"input":{"converse":{"messages":[]}}}`:              AmbiguousKeys,
+			`{"input":{"converse":{"messages":[]},"converse":{}}}`:              AmbiguousKeys,
+			`{"messages":[{"content":[{"toolResult":{"content":[{"json":}]}}]}`: NotJSON,
+		},
+	} {
+		for body, want := range bodies {
+			t.Run(string(d)+" "+body, func(t *testing.T) {
+				t.Parallel()
+				checkOracle(t, d, []byte(body))
+				got, err := NewParser(Limits{}).Parse(d, []byte(body))
+				switch {
+				case want == "" && err != nil:
+					t.Error(err)
+				case want != "" && (err == nil || got != nil || reasonOf(t, err) != want):
+					t.Errorf("Parse = %v, %v, want %s", got, err, want)
+				}
+			})
+		}
+	}
+}
+
+// TestServerHeld lists what says that the provider keeps some of the history.
+func TestServerHeld(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		d    Dialect
+		body string
+		want bool
+	}{
+		{OpenAIResponses, `{"input":[]}`, false},
+		{OpenAIResponses, `{"input":[],"previous_response_id":null,"conversation":null,"store":true}`, false},
+		{OpenAIResponses, `{"previous_response_id":"resp_1","input":"Go."}`, true},
+		{OpenAIResponses, `{"input":[],"\u0063onversation":{"id":"conv_1"}}`, true},
+		{OpenAIResponses, `{"input":[],"conversation":"conv_1","conversation":null}`, true},
+		{OpenAIResponses, `{"input":[{"type":"item_reference","id":"msg_1"}]}`, true},
+		{OpenAIResponses, `{"input":[{"id":"msg_1"}]}`, true},
+		{OpenAIResponses, `{"input":[{"id":"msg_1","role":"user","content":"x"}]}`, false},
+		{OpenAIResponses, `{"input":[{"id":"msg_1","type":"message"}]}`, false},
+		{AnthropicMessages, `{"messages":[],"thread":{"type":"create"}}`, false},
+		{AnthropicMessages, `{"messages":[],"thread":{"type":"continue","previous_message_id":"msg_1"}}`, true},
+		{AnthropicMessages, `{"thread":{"previous_message_id":null},"messages":[]}`, false},
+		{AnthropicMessages, `{"messages":[],"thread":"x","previous_message_id":"msg_1"}`, false},
+		{AnthropicMessages, `{"messages":[{"thread":{"previous_message_id":"msg_1"}}]}`, false},
+		{OpenAIChat, `{"messages":[],"previous_response_id":"x","thread":{"previous_message_id":"msg_1"}}`, false},
+		{Gemini, `{"contents":[],"cachedContent":null}`, false},
+		{Gemini, `{"contents":[],"cachedContent":"cachedContents/1"}`, true},
+		{Gemini, `{"request":{"contents":[],"cached_content":"cachedContents/1"}}`, true},
+		{BedrockConverse, `{"messages":[],"conversation":"x"}`, false},
+	} {
+		checkOracle(t, tc.d, []byte(tc.body))
+		if got := mustParse(t, tc.d, []byte(tc.body)); got.ServerHeld != tc.want {
+			t.Errorf("%s: %s: held %v", tc.d, tc.body, got.ServerHeld)
+		}
 	}
 }
 

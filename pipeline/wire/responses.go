@@ -78,7 +78,7 @@ func (it *item) assistant() bool {
 	switch kind := word(it.kind); {
 	case it.reference():
 		return true
-	case len(kind) == 0, string(kind) == "message":
+	case it.untyped(), string(kind) == "message":
 		return string(word(it.role)) == "assistant"
 	default:
 		return !bytes.HasSuffix(kind, []byte("_output")) && !bytes.HasSuffix(kind, []byte("_response"))
@@ -88,9 +88,11 @@ func (it *item) assistant() bool {
 // reference reports whether an item stands for one that the provider keeps. They
 // need not say so: an id alone will do.
 func (it *item) reference() bool {
-	kind := word(it.kind)
-	return string(kind) == "item_reference" || len(kind) == 0 && it.role == nil && len(word(it.id)) > 0
+	return string(word(it.kind)) == "item_reference" || it.untyped() && it.role == nil && len(word(it.id)) > 0
 }
+
+// untyped reports whether an item says nothing about its kind.
+func (it *item) untyped() bool { return !isString(it.kind) || len(it.kind) == len(`""`) }
 
 // closeItem adds what an item holds to the transcript.
 func (p *Parser) closeItem(it *item, keys *seen) error {

@@ -64,7 +64,7 @@ func measure(body []byte, patches []Patch) (int, error) {
 		case p.Span.Start < at || p.Span.End > len(body):
 			return 0, fmt.Errorf("patch %d covers bytes %d to %d: out of order, or outside of the body's %d",
 				i, p.Span.Start, p.Span.End, len(body))
-		case p.Span.Len() < 2 || !literal.Holds(body[p.Span.Start:p.Span.End]):
+		case p.Span.Len() < 2 || !holds(body[p.Span.Start:p.Span.End], p.Value != nil):
 			return 0, fmt.Errorf("patch %d covers bytes %d to %d: nothing there holds a text", i, p.Span.Start, p.Span.End)
 		case p.Value == nil && !utf8.ValidString(p.Text):
 			return 0, fmt.Errorf("patch %d for bytes %d to %d: its text is not valid UTF-8",
@@ -78,4 +78,13 @@ func measure(body []byte, patches []Patch) (int, error) {
 		size += len(p.Text) + len(p.Text)/4 + 16 - p.Span.Len()
 	}
 	return max(size, 0), nil
+}
+
+// holds reports whether a value can hold a text. A patch that brings the new value
+// was made from the old one, so a look at both ends is enough.
+func holds(value []byte, encoded bool) bool {
+	if encoded {
+		return literal.Framed(value)
+	}
+	return literal.Holds(value)
 }

@@ -72,6 +72,8 @@ func TestSpliceRefuses(t *testing.T) {
 		{"begins inside", []Patch{{Span: span(6, 10), Text: "x"}}},
 		{"invalid UTF-8", []Patch{{Span: span(5, 10), Text: "x\xff"}}},
 		{"an object that is no block", []Patch{{Span: span(0, 29), Text: "x"}}},
+		{"an encoded value over a number", []Patch{{Span: span(27, 28), Value: []byte(`"x"`)}}},
+		{"an encoded value over half a string", []Patch{{Span: span(5, 9), Value: []byte(`"x"`)}}},
 		{"surrogate in UTF-8", []Patch{{Span: span(5, 10), Text: "\xed\xa0\x80"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

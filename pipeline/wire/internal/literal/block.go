@@ -44,21 +44,31 @@ func Encode(value []byte, text string) []byte {
 	return e.Append(make([]byte, 0, len(text)+len(text)/4+16), value, text)
 }
 
-// Holds reports whether a value can hold a text: it is a string in quotes, or a
-// block.
+// Framed reports whether a value begins and ends like one that can hold a text:
+// in quotes or in braces.
+func Framed(value []byte) bool {
+	if len(value) < 2 {
+		return false
+	}
+	inner := value[1 : len(value)-1]
+	switch value[0] {
+	case '{':
+		return value[len(value)-1] == '}'
+	case '"':
+		return value[len(value)-1] == '"' && (len(inner)-len(bytes.TrimRight(inner, `\`)))%2 == 0
+	default:
+		return false
+	}
+}
+
+// Holds reports whether a value can hold a text: it is framed, and if it is an
+// object it is a block, which takes reading it.
 func Holds(value []byte) bool {
-	if len(value) > 0 && value[0] == '{' {
-		_, ok := find(value)
-		return ok
+	if !Framed(value) || value[0] == '"' {
+		return Framed(value)
 	}
-	inner, ok := bytes.CutPrefix(value, []byte{'"'})
-	if !ok {
-		return false
-	}
-	if inner, ok = bytes.CutSuffix(inner, []byte{'"'}); !ok {
-		return false
-	}
-	return (len(inner)-len(bytes.TrimRight(inner, `\`)))%2 == 0
+	_, ok := find(value)
+	return ok
 }
 
 // find returns the member that a block holds its text in. There has to be one,

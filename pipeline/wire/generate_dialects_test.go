@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The generator for the dialects whose requests are no list of messages.
 
@@ -161,11 +164,11 @@ func (g *generator) response() string {
 
 // rows writes so many short strings.
 func rows(n int) string {
-	out := ""
+	var out strings.Builder
 	for i := range n {
-		out += fmt.Sprintf(`"r%d",`, i)
+		fmt.Fprintf(&out, `"r%d",`, i)
 	}
-	return out
+	return out.String()
 }
 
 func (g *generator) converse() []byte {

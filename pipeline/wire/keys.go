@@ -137,6 +137,14 @@ func keyOf(name []byte) keys {
 		return keyCustom
 	case "arguments":
 		return keyArguments
+	default:
+		return otherKeyOf(name)
+	}
+}
+
+// otherKeyOf does the same for what only the younger APIs have.
+func otherKeyOf(name []byte) keys {
+	switch string(name) {
 	case "previous_response_id":
 		return keyPreviousResponse
 	case "conversation":

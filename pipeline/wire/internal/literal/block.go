@@ -94,10 +94,10 @@ func find(block []byte) (found member, ok bool) {
 		}
 		m.valueEnd = int(dec.InputOffset())
 		m.valueStart = m.valueEnd - len(value)
-		switch {
-		case text == nameText:
+		switch text {
+		case nameText:
 			ok = value[0] == '"'
-		case text == nameJSON:
+		case nameJSON:
 			m.raw = true
 			ok = value[0] == '{' || value[0] == '['
 		default:

@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
+	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/test/stack"
 	"github.com/contextguru/contextguru/test/stack/chat"
 	"github.com/contextguru/contextguru/test/stack/proc"
@@ -231,4 +233,47 @@ func servedAgain(t *testing.T, s *stack.Stack, c stack.Call) {
 		t.Fatal(err)
 	}
 	served(t, "after the restart", s, c)
+}
+
+// troublemaker is a component that does what no component may.
+type troublemaker struct {
+	panics, blocks bool
+	release        chan struct{}
+}
+
+func (c *troublemaker) Rewrite(context.Context, pipeline.View, pipeline.Segment) (pipeline.Edit, error) {
+	if c.panics {
+		panic("a fault of the test")
+	}
+	if c.blocks {
+		<-c.release // whatever its context says
+	}
+	return pipeline.Edit{}, errors.New("a fault of the test")
+}
+
+// TestComponentFails: a component that fails or panics costs its own edit and
+// nothing else; one that hangs costs the request's edits, and the client's bytes go out.
+func TestComponentFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]*troublemaker{"fails": {}, "panics": {panics: true}, "blocks": {blocks: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.release = make(chan struct{})
+			l := startLocal(t, pipeline.Step{Meta: pipeline.Meta{Name: "trouble", Kind: pipeline.KindReformat}, Component: c})
+			s := stack.New(t, stack.WithExtProc(l.addr), stack.WithEnvoy(stack.MessageTimeout(time.Minute)))
+			for _, d := range []chat.Dialect{chat.OpenAI, chat.Anthropic} {
+				call := stack.Call{Protocol: stack.Protocol(d), Path: d.Path(), Body: question(t, d, records(0, 120))}
+				if !c.blocks {
+					served(t, name, s, call)
+					continue
+				}
+				unharmed(t, name, s, call)
+			}
+			close(c.release)
+			stats, err := s.Envoy.ExtProcStats(within(t))
+			if err != nil || stats["failure_mode_allowed"] != 0 || stats["message_timeouts"] != 0 {
+				t.Errorf("Envoy counts %v, %v: the processor itself should have answered", stats, err)
+			}
+		})
+	}
 }

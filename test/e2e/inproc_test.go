@@ -39,11 +39,12 @@ type local struct {
 	struck  chan struct{} // gets one element per strike
 }
 
-// startLocal serves on a free port until the test ends.
-func startLocal(t *testing.T) *local {
+// startLocal serves on a free port until the test ends. The given steps run before
+// those of the default pipeline.
+func startLocal(t *testing.T, first ...pipeline.Step) *local {
 	t.Helper()
 	l := &local{log: proc.NewLog(), struck: make(chan struct{}, 1000)}
-	server, err := extproc.New(processorConfig(t, l.log))
+	server, err := extproc.New(processorConfig(t, l.log, first))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +70,12 @@ func startLocal(t *testing.T) *local {
 	return l
 }
 
+// localDeadline is the safety net of one body in the test process.
+const localDeadline = 4 * time.Second
+
 // processorConfig is what the service makes of a configuration with the memory
 // store and resolver external.
-func processorConfig(t *testing.T, log *proc.Log) extproc.Config {
+func processorConfig(t *testing.T, log *proc.Log, first []pipeline.Step) extproc.Config {
 	t.Helper()
 	keys, err := pipeline.NewKeyring(pipeline.Key{ID: "k1", Secret: []byte("a secret of the tests, long enough")})
 	if err != nil {
@@ -85,7 +89,7 @@ func processorConfig(t *testing.T, log *proc.Log) extproc.Config {
 	resolver := &expand.Resolver{Keys: keys, Originals: expand.Stored{Store: memory}}
 	tenants := expand.TenantOf{Keys: keys}
 	p := pipeline.New(pipeline.Settings{
-		Steps: steps(t), Markers: keys, Lossy: true, Hints: true, Counter: counter(t), Memo: pipeline.NewMemo(0),
+		Steps: append(first, steps(t)...), Markers: keys, Lossy: true, Hints: true, Counter: counter(t), Memo: pipeline.NewMemo(0),
 	})
 	return extproc.Config{
 		Rewriter: rewrite.New(rewrite.Config{Pipeline: func(string) *pipeline.Pipeline { return p }, Store: memory, MaxBody: 32 << 20}),
@@ -100,7 +104,7 @@ func processorConfig(t *testing.T, log *proc.Log) extproc.Config {
 			return extproc.Answer{Status: a.Status, Header: a.Header, Body: a.Body}
 		},
 		ExpandPath: "/context-guru/expand",
-		MaxBody:    32 << 20, BufferLimit: 64 << 20, MaxInFlight: 512 << 20, Deadline: 4 * time.Second,
+		MaxBody:    32 << 20, BufferLimit: 64 << 20, MaxInFlight: 512 << 20, Deadline: localDeadline,
 		Log: slog.New(slog.NewJSONHandler(log, nil)), Tracer: tracenoop.NewTracerProvider().Tracer(""), Meter: metricnoop.NewMeterProvider().Meter(""),
 	}
 }

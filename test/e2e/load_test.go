@@ -35,6 +35,9 @@ type crowd struct {
 	t *testing.T
 	s *stack.Stack
 
+	stay    sync.WaitGroup // clients that stay
+	stalled chan struct{}  // closed when those that stall in their upload may leave
+
 	mu    sync.Mutex
 	leave map[string]context.CancelFunc // clients that leave before the answer
 	edits []chat.Edit
@@ -49,17 +52,26 @@ func TestManyClientsAtOnce(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("REQUIRE_E2E") != "1" {
 		t.Skip("the race detector needs a C compiler: run make deps")
 	}
-	c := &crowd{t: t, leave: map[string]context.CancelFunc{}}
+	c := &crowd{t: t, stalled: make(chan struct{}), leave: map[string]context.CancelFunc{}}
 	c.s = stack.New(t, stack.WithRace(), stack.WithConfig(loadConfig), stack.WithRedis(stack.RedisOptions{}), stack.WithEnvoy(stack.MessageTimeout(90*time.Second)),
 		stack.WithLLM(fakellm.WithResponder(c.respond)))
 	served(t, "at first", c.s, stack.Call{Path: chatPath, Body: question(t, chat.OpenAI, records(0, 120)), Header: map[string]string{"x-test-tag": "stay"}})
 	goroutines := metric(t, c.s, "go_goroutines")
 
-	var all sync.WaitGroup
+	var leavers sync.WaitGroup
 	for i := range 200 {
-		all.Go(func() { c.client(i) })
+		group := &leavers
+		if kind(i) == "stay" {
+			group = &c.stay
+		}
+		group.Go(func() { c.client(i) })
 	}
-	all.Wait()
+	c.stay.Wait()
+	if n := metric(t, c.s, "contextguru_in_flight_bytes"); n == 0 {
+		t.Error("nothing is in flight: nobody stalls in the upload of a body")
+	}
+	close(c.stalled)
+	leavers.Wait()
 	if t.Failed() {
 		return
 	}
@@ -73,7 +85,7 @@ func kind(i int) string {
 	if i%3 != 2 {
 		return "stay"
 	}
-	return []string{"upload", "think", "answer"}[i/3%3]
+	return []string{"upload", "stall", "think", "answer"}[i/3%4]
 }
 
 // respond makes the model think for ever about what "think" clients ask.
@@ -108,16 +120,19 @@ func (c *crowd) client(i int) {
 	d := chat.Dialect(i % 2)
 	body := question(c.t, d, fmt.Sprintf("client %d\n", i)+testLog(50+r.IntN(300)))
 	call := stack.Call{Protocol: stack.Protocol(i / 2 % 2), Path: d.Path(), Body: body, Header: map[string]string{"x-test-tag": tag}}
-	if kind(i) == "upload" {
+	if kind(i) == "upload" || kind(i) == "stall" {
 		call.Body, call.Length = nil, int64(len(body))
 		call.Stream = io.MultiReader(bytes.NewReader(body[:r.IntN(len(body))]), readerFunc(func([]byte) (int, error) {
+			if kind(i) == "stall" {
+				<-c.stalled
+			}
 			leave()
 			return 0, errors.New("the client goes away")
 		}))
 	}
 	resp, err := c.s.Open(ctx, call)
 	switch kind(i) {
-	case "upload", "think":
+	case "upload", "stall", "think":
 		if err == nil {
 			c.t.Errorf("%s: an answer with status %d to a client that left", tag, resp.StatusCode)
 		}
@@ -130,7 +145,7 @@ func (c *crowd) client(i int) {
 			c.t.Errorf("%s: %v", tag, err)
 		}
 	default:
-		c.stay(tag, body, resp, err)
+		c.whole(tag, body, resp, err)
 	}
 }
 
@@ -138,8 +153,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// stay reads the answer to its end and compares both directions.
-func (c *crowd) stay(tag string, body []byte, resp *http.Response, err error) {
+// whole reads the answer to its end and compares both directions.
+func (c *crowd) whole(tag string, body []byte, resp *http.Response, err error) {
 	if err != nil {
 		c.t.Errorf("%s: %v", tag, err)
 		return
@@ -180,7 +195,7 @@ func (c *crowd) outcomes() {
 		tag := fmt.Sprintf("%s-%d", kind(i), i)
 		r := c.request(tag)
 		switch kind(i) {
-		case "upload":
+		case "upload", "stall":
 			if r != nil {
 				c.t.Errorf("%s: the provider received %d bytes of a body that never was whole", tag, r.Size)
 			}

@@ -73,6 +73,7 @@ func (m MarkerMode) Validate() error {
 // Hints, worded as the specification words them.
 const (
 	HintFullOutput = " [full output: call context_guru_expand]"
+	HintFullArray  = " [full array: call context_guru_expand]"
 )
 
 // Loss describes a lossy edit: the view that stays readable, and where the

@@ -13,7 +13,11 @@ import "strings"
 // exception, panic, fatal, traceback in their usual forms and in any case,
 // alone or as a part of a name ("TypeError", "test_failed"), or npm's "ERR!".
 // Terminal codes around the word do not hide it.
-func Is(line string) bool {
+func Is(line string) bool { return Index(line) >= 0 }
+
+// Index returns where the first word for a failure begins, or -1 when Is is
+// false.
+func Index(line string) int {
 	for i := 0; i+1 < len(line); i++ {
 		// The first two letters rule out nearly everything.
 		switch second := line[i+1] | lower; line[i] | lower {
@@ -34,10 +38,10 @@ func Is(line string) bool {
 		}
 		n := word(line[i:])
 		if n > 0 && begins(line, i) && ends(line, i+n) && !none(line[max(0, i-near):i]) && !empty(line, i, i+n) {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // word returns the length of the word for a failure a text begins with, its

@@ -93,6 +93,21 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
+func TestIndexIsTheFirstWordThatCounts(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]int{
+		"":                              -1,
+		"fine":                          -1,
+		"error: x":                      0,
+		"0 errors, 1 failed":            12,
+		`{"error": null, "fatal": "x"}`: 17,
+	} {
+		if got := errline.Index(line); got != want {
+			t.Errorf("%q: %d, want %d", line, got, want)
+		}
+	}
+}
+
 // Whatever a second detector, written apart, calls an error is one here too.
 func FuzzNeverMissesWhatTheOracleSees(f *testing.F) {
 	f.Add("0 errors, 1 failed")

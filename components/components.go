@@ -9,6 +9,7 @@ import (
 	"github.com/contextguru/contextguru/components/dedup"
 	"github.com/contextguru/contextguru/components/extract"
 	"github.com/contextguru/contextguru/components/format"
+	"github.com/contextguru/contextguru/components/mask"
 	"github.com/contextguru/contextguru/components/smartcrush"
 	"github.com/contextguru/contextguru/components/toon"
 	"github.com/contextguru/contextguru/pipeline"
@@ -21,6 +22,7 @@ func All() []pipeline.Spec {
 		dedup.Spec(),
 		extract.Spec(),
 		format.Spec(),
+		mask.Spec(),
 		smartcrush.Spec(),
 		toon.Spec(),
 	}

@@ -141,6 +141,7 @@ func burst(r *fakellm.Request) *fakellm.Turn {
 // burstExchange makes one exchange and compares digests; it returns the bytes the
 // provider received and the client.
 func burstExchange(t *testing.T, s *stack.Stack, tag string, body []byte) (sent, received int64) {
+	t.Helper()
 	reply, err := s.Do(within(t), stack.Call{Protocol: stack.Protocol(len(tag) % 2), Path: chatPath, Body: body, Header: map[string]string{"x-test-tag": tag}})
 	if err != nil {
 		t.Errorf("%s: %v", tag, err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestExpandSelects(t *testing.T) {
 			if reply.Status != 200 || string(reply.Body) != want {
 				t.Errorf("%s %s: status %d, %d bytes, want %d", place, query, reply.Status, len(reply.Body), len(want))
 			}
-			if length := reply.Header.Get("Content-Length"); length != fmt.Sprint(len(want)) {
+			if length := reply.Header.Get("Content-Length"); length != strconv.Itoa(len(want)) {
 				t.Errorf("%s %s: content-length %s for %d bytes", place, query, length, len(want))
 			}
 		}

@@ -242,7 +242,7 @@ func (c *crowd) nothingIsLeft(goroutines float64) {
 		}
 	}
 	err = proc.Until(within(t), nil, func(context.Context) error {
-		now, held := metric(t, s, "go_goroutines"), metric(t, s, "contextguru_in_flight_bytes")
+		now, held := metric(t, s, "go_goroutines"), metric(t, s, "contextguru_in_flight_bytes") //nolint:contextcheck // it bounds itself
 		// Envoy's second worker may have connected meanwhile; 200 exchanges would be many more.
 		if now > goroutines+20 || held != 0 {
 			return fmt.Errorf("%v goroutines, %v before; %v bytes in flight", now, goroutines, held)

@@ -96,7 +96,7 @@ func (o *outage) lossless() {
 func (o *outage) recovers() {
 	o.t.Helper()
 	err := proc.Until(within(o.t), nil, func(context.Context) error {
-		if markers(o.again()) == 0 {
+		if markers(o.again()) == 0 { //nolint:contextcheck // it bounds itself
 			return errors.New("no markers yet")
 		}
 		return nil

@@ -31,16 +31,24 @@ func forms() []form {
 			`{"role":"user","content":[{"toolResult":{"toolUseId":"c%[1]d","content":[{"` + key + `":%[2]s}]}}]}`
 	}
 	return []form{
-		{"chat", wire.OpenAIChat, `{"messages":[{"role":"user","content":"Go."}`, `],"model":"m"}`,
-			`,{"role":"assistant","tool_calls":[{"id":"c%[1]d","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c%[1]d","content":%[2]s}`, false},
+		{
+			"chat", wire.OpenAIChat, `{"messages":[{"role":"user","content":"Go."}`, `],"model":"m"}`,
+			`,{"role":"assistant","tool_calls":[{"id":"c%[1]d","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c%[1]d","content":%[2]s}`, false,
+		},
 		{"messages", wire.AnthropicMessages, `{"messages":[{"role":"user","content":"Go."}`, `],"model":"m"}`, anthropic, false},
 		{"platform", wire.AnthropicPlatform, `{"messages":[{"role":"user","content":"Go."}`, `],"anthropic_version":"bedrock-2023-05-31"}`, anthropic, false},
-		{"responses", wire.OpenAIResponses, `{"input":[{"role":"user","content":"Go."}`, `],"model":"m"}`,
-			`,{"type":"reasoning","encrypted_content":"gAAA"},{"type":"function_call","call_id":"c%[1]d","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c%[1]d","output":%[2]s}`, false},
-		{"shell", wire.OpenAIResponses, `{"input":[{"role":"user","content":"Go."}`, `],"model":"m"}`,
-			`,{"type":"shell_call","call_id":"c%[1]d","action":{"commands":["f"]}},{"type":"shell_call_output","call_id":"c%[1]d","output":[{"stdout":%[2]s,"stderr":"","outcome":{"type":"exit","exit_code":0}}]}`, false},
-		{"gemini", wire.Gemini, `{"contents":[{"role":"user","parts":[{"text":"Go."}]}`, `]}`,
-			`,{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":%[1]d}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":%[2]s}}}]}`, false},
+		{
+			"responses", wire.OpenAIResponses, `{"input":[{"role":"user","content":"Go."}`, `],"model":"m"}`,
+			`,{"type":"reasoning","encrypted_content":"gAAA"},{"type":"function_call","call_id":"c%[1]d","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c%[1]d","output":%[2]s}`, false,
+		},
+		{
+			"shell", wire.OpenAIResponses, `{"input":[{"role":"user","content":"Go."}`, `],"model":"m"}`,
+			`,{"type":"shell_call","call_id":"c%[1]d","action":{"commands":["f"]}},{"type":"shell_call_output","call_id":"c%[1]d","output":[{"stdout":%[2]s,"stderr":"","outcome":{"type":"exit","exit_code":0}}]}`, false,
+		},
+		{
+			"gemini", wire.Gemini, `{"contents":[{"role":"user","parts":[{"text":"Go."}]}`, `]}`,
+			`,{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":%[1]d}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":%[2]s}}}]}`, false,
+		},
 		{"converse", wire.BedrockConverse, `{"messages":[{"role":"user","content":[{"text":"Go."}]}`, `],"toolConfig":{"tools":[]}}`, converse("text"), false},
 		{"converse json", wire.BedrockConverse, `{"messages":[{"role":"user","content":[{"text":"Go."}]}`, `],"toolConfig":{"tools":[]}}`, converse("json"), true},
 	}

@@ -100,6 +100,9 @@ type Result struct {
 	Outcomes []*Outcome
 	// Fresh counts the outcomes that were computed and not remembered.
 	Fresh int
+	// New has one entry per segment: whether its outcome at first sight was
+	// computed now. A request sent again has none.
+	New []bool
 	// Horizon is the turn as of which horizon components decided, or 0.
 	Horizon int
 

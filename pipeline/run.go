@@ -90,6 +90,7 @@ func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
 			r.key.view, r.key.index = r.views[i], i
 		}
 		o := p.s.Memo.get(&r.key)
+		r.result.New = append(r.result.New, o == nil)
 		if o == nil {
 			key := r.key
 			var err error

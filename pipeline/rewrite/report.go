@@ -61,8 +61,9 @@ type Report struct {
 	BytesBefore, BytesAfter int
 	// TokensBefore and TokensAfter count the text of all segments as sent.
 	TokensBefore, TokensAfter int
-	// NewBefore and NewAfter count the segments of the newest turn only: over
-	// a conversation they sum every output once.
+	// NewBefore and NewAfter count the segments of the newest turn only, and
+	// not those of a request that is sent again: over a conversation they sum
+	// every output once.
 	NewBefore, NewAfter int
 	// Estimated reports that a count is not exact.
 	Estimated bool
@@ -70,7 +71,7 @@ type Report struct {
 	Fresh int
 	// Edits has one entry per component that edited a segment, in pipeline order.
 	Edits []ComponentEdits
-	// New has the outcomes of the newest turn's segments.
+	// New has the outcomes that NewBefore and NewAfter count.
 	New []*pipeline.Outcome
 	// Explained has every segment, when the request asked for it.
 	Explained []Explanation
@@ -109,7 +110,7 @@ func (r *Report) tally(t *pipeline.Transcript, res *pipeline.Result, steps []pip
 		r.TokensBefore += o.Original.N
 		r.TokensAfter += after
 		r.Estimated = r.Estimated || o.Original.Estimated
-		if t.Segments[i].Turn == t.Turn {
+		if t.Segments[i].Turn == t.Turn && res.New[i] {
 			r.NewBefore += o.Original.N
 			r.NewAfter += after
 			r.New = append(r.New, o)

@@ -75,7 +75,7 @@ type service struct {
 	engine  *engine
 	tele    *telemetry
 	ready   atomic.Bool
-	health  *health.Server
+	health  *healthService
 	grpc    []*grpc.Server
 	http    *http.Server
 	running sync.WaitGroup
@@ -97,7 +97,7 @@ func runService(ctx context.Context, c *config.Config, log *slog.Logger, env fun
 	if err := watchMemo(tele.meter, e.memo); err != nil {
 		return fmt.Errorf("build the memo's instruments: %w", err)
 	}
-	s := &service{c: c, log: log, engine: e, tele: tele, health: health.NewServer(), failed: make(chan error, 4)}
+	s := &service{c: c, log: log, engine: e, tele: tele, health: newHealthService(), failed: make(chan error, 4)}
 	// A listener that cannot be opened stops the start.
 	if err := s.start(); err != nil {
 		s.stop()
@@ -241,6 +241,7 @@ func (s *service) stop() {
 		s.log.Info("draining", "for", drain.String())
 		<-time.After(drain)
 	}
+	s.health.endWatches()
 	ctx, cancel := context.WithTimeout(context.Background(), s.c.Shutdown.Grace.Std())
 	defer cancel()
 	var graceful sync.WaitGroup
@@ -273,3 +274,42 @@ func (s *service) stop() {
 // telemetryFlush bounds the last export: a collector that is gone must not
 // hold up the end.
 const telemetryFlush = 5 * time.Second
+
+// healthService is gRPC health whose watches can be ended: a graceful stop
+// would wait for every watcher as for an exchange in flight.
+type healthService struct {
+	*health.Server
+
+	ended chan struct{}
+}
+
+func newHealthService() *healthService {
+	return &healthService{Server: health.NewServer(), ended: make(chan struct{})}
+}
+
+func (h *healthService) endWatches() { close(h.ended) }
+
+// Watch tells every change of the status until the watcher leaves or watches
+// are ended.
+func (h *healthService) Watch(in *healthv1.HealthCheckRequest, st healthv1.Health_WatchServer) error {
+	ctx, cancel := context.WithCancel(st.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-h.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return h.Server.Watch(in, &watchStream{Health_WatchServer: st, context: func() context.Context { return ctx }})
+}
+
+// watchStream is a watch with a context of its own.
+type watchStream struct {
+	healthv1.Health_WatchServer
+
+	context func() context.Context
+}
+
+// Context ends with the watch.
+func (w *watchStream) Context() context.Context { return w.context() }

@@ -125,17 +125,20 @@ func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// watchHealth watches the gRPC health of a service; the function returned waits
-// until it is NOT_SERVING.
+// watchHealth watches the gRPC health of a service until the test ends; the
+// function returned waits until it is NOT_SERVING.
 func watchHealth(t *testing.T, s *stack.Service) (turned func()) {
 	t.Helper()
-	conn, err := grpc.NewClient(s.GRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	target := s.GRPC()
+	if s.OnSocket() {
+		target = "unix:" + target
+	}
+	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	ctx, cancel := context.WithCancel(within(t))
-	watch, err := healthv1.NewHealthClient(conn).Watch(ctx, &healthv1.HealthCheckRequest{})
+	watch, err := healthv1.NewHealthClient(conn).Watch(within(t), &healthv1.HealthCheckRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +152,6 @@ func watchHealth(t *testing.T, s *stack.Service) (turned func()) {
 	return func() {
 		t.Helper()
 		next(healthv1.HealthCheckResponse_NOT_SERVING)
-		cancel()
 	}
 }
 
@@ -236,15 +238,17 @@ func TestShutdownDoesNotWaitForever(t *testing.T) {
 }
 
 // TestShutdownWhileNobodyAsks: without exchanges the end comes at once, far
-// within the times a busy service may take.
+// within the times a busy service may take, also while somebody watches its health.
 func TestShutdownWhileNobodyAsks(t *testing.T) {
 	t.Parallel()
 	s := stack.New(t, stack.WithConfig(external+"shutdown: {drain: 0s, grace: 10m}\n"), stack.WithRedis(stack.RedisOptions{}), stack.WithOTLP(), stack.WithSocket())
 	served(t, "before", s, stack.Call{Path: chatPath, Body: question(t, chat.OpenAI, records(0, 120))})
+	turned := watchHealth(t, s.Service())
 	start := time.Now()
 	if err := s.Service().Term(within(t)); err != nil {
 		t.Error(err)
 	}
+	turned()
 	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}

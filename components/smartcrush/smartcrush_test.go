@@ -227,13 +227,33 @@ func TestItemsUnlikeTheRestStay(t *testing.T) {
 	}
 }
 
+// Where most values are equal, a little difference is nothing yet.
+func TestNumbersThatAreMostlyEqual(t *testing.T) {
+	t.Parallel()
+	items := make([]string, 120)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"id": %d, "retries": %d, "name": "item %d"}`, i, max(0, i%10-6), i)
+	}
+	items[60] = `{"id": 60, "retries": 500, "name": "item 60"}`
+	got, reason := view(t, `{}`, "["+strings.Join(items, ",")+"]")
+	if want := "[" + shown(items, ",", 0, 1, 2, 60, 118, 119) + "] [6 of 120 items shown; items 3-59, 61-117 omitted]"; got != want {
+		t.Errorf("(%s):\n%s", reason, got)
+	}
+}
+
 func TestPlainListsHaveNothingUnusual(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]func(i int) string{
 		"numbers": strconv.Itoa,
 		"words":   func(i int) string { return fmt.Sprintf(`"file_%d.go"`, i) },
 		"lists":   func(i int) string { return fmt.Sprintf("[%d, %d, \"some text\"]", i, i*i) },
-		"exponential": func(i int) string {
+		"mixed": func(i int) string {
+			if i%3 > 0 {
+				return fmt.Sprintf(`{"id": %d, "value": "v%d"}`, i, i)
+			}
+			return fmt.Sprintf(`{"id": %d, "value": %d}`, i, map[bool]int{true: 1_000_000, false: i}[i == 150])
+		},
+		"growing": func(i int) string {
 			return fmt.Sprintf(`{"id": %d, "name": "a%d", "text": "some words"}`, 1700000000000+i*997, i)
 		},
 		"huge": func(i int) string {

@@ -98,12 +98,13 @@ func (x extractor) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	if err := c.clean(ctx, s.Text); err != nil {
 		return pipeline.Edit{}, err
 	}
-	var b strings.Builder
-	b.Grow(len(s.Text) / 2)
-	c.left.repeated = fold(&b, c.lines)
-	if c.left == (leftOut{}) {
+	found := repeats(c.lines)
+	if c.left == (leftOut{}) && len(found) == 0 {
 		return pipeline.Decline(reasonNoNoise), nil
 	}
+	var b strings.Builder
+	b.Grow(len(s.Text) / 2)
+	c.left.repeated = fold(&b, c.lines, found)
 	if noise := len(s.Text) - b.Len(); noise*100 < minGain*len(s.Text) {
 		return pipeline.Decline(reasonLittle), nil
 	}

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -27,7 +28,10 @@ func insignificant(ctx context.Context, doc []byte, levels int) ([]rawjson.Span,
 	if ctx.Err() != nil || !json.Valid(doc) {
 		return nil, reasonNotJSON
 	}
-	var cuts []rawjson.Span
+	// Pretty JSON has a run of blanks behind every line end and every colon;
+	// more than this much room is made as it is needed.
+	const atOnce = 1 << 12
+	cuts := make([]rawjson.Span, 0, min(2*bytes.Count(doc, []byte{'\n'}), atOnce))
 	depth := 0
 	for i := 0; i < len(doc); {
 		switch doc[i] {

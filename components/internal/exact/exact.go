@@ -107,7 +107,7 @@ func isReader(tool string) bool {
 	if i := strings.LastIndex(tool, "__"); i >= 0 {
 		tool = tool[i+2:]
 	}
-	tool = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(tool))
+	tool = strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(tool, "_", ""), "-", ""))
 	return slices.Contains([]string{"read", "readfile", "readtextfile", "view", "viewfile", "open", "openfile", "cat", "getfilecontents"}, tool)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/contextguru/contextguru/components/collapse"
 	"github.com/contextguru/contextguru/components/dedup"
 	"github.com/contextguru/contextguru/components/extract"
+	failedrun "github.com/contextguru/contextguru/components/failed_run"
 	"github.com/contextguru/contextguru/components/format"
 	"github.com/contextguru/contextguru/components/mask"
 	"github.com/contextguru/contextguru/components/smartcrush"
@@ -21,6 +22,7 @@ func All() []pipeline.Spec {
 		collapse.Spec(),
 		dedup.Spec(),
 		extract.Spec(),
+		failedrun.Spec(),
 		format.Spec(),
 		mask.Spec(),
 		smartcrush.Spec(),

@@ -20,6 +20,8 @@ type Output struct {
 	Status int
 	// HasStatus reports that it tells of one.
 	HasStatus bool
+	// StatusLine is the line that tells it, if it is a line of its own.
+	StatusLine string
 }
 
 // Failed reports whether the wrapping says that the command failed.
@@ -103,7 +105,7 @@ func (o *Output) status(line string) bool {
 			continue
 		}
 		if n, err := strconv.Atoi(number); err == nil {
-			o.Status, o.HasStatus = n, true
+			o.Status, o.HasStatus, o.StatusLine = n, true, line
 			return true
 		}
 	}

@@ -22,6 +22,9 @@ const (
 	outcomePanic   = "panic"
 )
 
+// reasonOverloaded says that a body waited too long for others to finish.
+const reasonOverloaded = "overloaded"
+
 // exchange is the state of one HTTP exchange. One goroutine owns it.
 type exchange struct {
 	s    *Server
@@ -125,9 +128,6 @@ func (e *exchange) requestHeaders(h *extprocv3.HttpHeaders) *response {
 	}
 	r, why := inspect(e.headers, h.GetEndOfStream(), e.s.c.MaxBody)
 	e.request = r
-	if why == optIn && !e.take() {
-		why = optOverloaded
-	}
 	e.s.telemetry.start(e, why)
 	if why != optIn {
 		e.s.warnOptOut(e, why)
@@ -142,15 +142,11 @@ func (e *exchange) requestHeaders(h *extprocv3.HttpHeaders) *response {
 	return headersReply(true, nil, readRequest(skip))
 }
 
-// take reserves the body's bytes, waiting for others to finish rather than
-// letting a conversation's rewriting flicker with the load.
-func (e *exchange) take() bool {
-	need := e.request.length
-	if e.request.encoding != "" {
-		need = e.s.c.MaxBody
-	}
-	ctx, cancel := context.WithTimeout(e.ctx, e.s.c.Deadline)
-	defer cancel()
+// take reserves bytes for a body that is here, waiting for others to finish
+// rather than letting a conversation's rewriting flicker with the load. Nothing
+// is reserved for what was only announced: whoever announces and never sends
+// would keep everybody else out.
+func (e *exchange) take(ctx context.Context, need int64) bool {
 	if e.s.budget.Acquire(ctx, need) != nil {
 		return false
 	}
@@ -233,6 +229,17 @@ func (e *exchange) requestTrailers() []*response {
 // lost its content coding on the way.
 func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 	start := time.Now()
+	ctx, cancel := context.WithTimeout(e.ctx, e.s.c.Deadline)
+	defer cancel()
+	need := int64(len(body))
+	if e.request.encoding != "" {
+		need = e.s.c.MaxBody // what it may unfold to
+	}
+	if !e.take(ctx, need) {
+		e.s.warnOverloaded()
+		e.s.telemetry.passed(e, reasonOverloaded)
+		return nil, false
+	}
 	if e.request.encoding != "" {
 		plain, err := decode(e.request.encoding, body, e.s.c.MaxBody)
 		if err != nil {
@@ -241,9 +248,10 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 		}
 		body, decoded = plain, true
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, e.s.c.Deadline)
-	defer cancel()
-	req := rewrite.Request{Dialect: e.request.dialect, Body: body, LosslessOnly: e.version.belowFloor(e.s.c.Envoy.SoleExtProc)}
+	req := rewrite.Request{
+		Dialect: e.request.dialect, Body: body, Model: e.request.model,
+		LosslessOnly: e.version.belowFloor(e.s.c.Envoy.SoleExtProc),
+	}
 	if !req.LosslessOnly {
 		req.Tenant = e.s.c.Tenant(e.headers.all)
 	}

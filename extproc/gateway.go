@@ -130,6 +130,12 @@ func (s *Server) checkGateway(m *extprocv3.ProcessingRequest, v version) {
 	}
 }
 
+// warnOverloaded warns about bodies that had to wait too long for others.
+func (s *Server) warnOverloaded() {
+	s.warnings.once("overloaded", "bodies_over_in_flight_limit", "limit", s.c.MaxInFlight,
+		"effect", "requests that waited too long pass through unchanged", "cure", "add replicas or raise limits.in_flight_bytes")
+}
+
 // warnOptOut warns about LLM requests that a setting keeps from being read.
 func (s *Server) warnOptOut(e *exchange, why optOut) {
 	switch why {
@@ -138,9 +144,6 @@ func (s *Server) warnOptOut(e *exchange, why optOut) {
 			"effect", "such requests pass through unchanged", "cure", "raise limits.body_bytes, and request_body_buffer_limit on Envoy's route with it")
 	case optNoLength:
 		s.warnings.once("no_length", "body_without_length", "effect", "chunked requests pass through unchanged", "cure", "let clients send content-length")
-	case optOverloaded:
-		s.warnings.once("overloaded", "bodies_over_in_flight_limit", "limit", s.c.MaxInFlight,
-			"effect", "requests that waited too long pass through unchanged", "cure", "add replicas or raise limits.in_flight_bytes")
 	}
 }
 

@@ -63,22 +63,22 @@ type optOut string
 // Reasons to let an exchange alone. Those up to optNotJSON are ordinary
 // traffic; the others are LLM requests that we must not or cannot read.
 const (
-	optIn         optOut = ""
-	optNotPost    optOut = "not_post"
-	optPath       optOut = "path"
-	optNotJSON    optOut = "content_type"
-	optUpgrade    optOut = "upgrade"
-	optEmpty      optOut = "empty"
-	optNoLength   optOut = "no_content_length"
-	optTooLarge   optOut = "too_large"
-	optSignature  optOut = "body_signature"
-	optEncoding   optOut = "content_encoding"
-	optOverloaded optOut = "overloaded"
+	optIn        optOut = ""
+	optNotPost   optOut = "not_post"
+	optPath      optOut = "path"
+	optNotJSON   optOut = "content_type"
+	optUpgrade   optOut = "upgrade"
+	optEmpty     optOut = "empty"
+	optNoLength  optOut = "no_content_length"
+	optTooLarge  optOut = "too_large"
+	optSignature optOut = "body_signature"
+	optEncoding  optOut = "content_encoding"
 )
 
 // request is what the headers tell about an exchange.
 type request struct {
 	dialect  wire.Dialect
+	model    string // named in the path, or empty
 	length   int64  // of the body on the wire
 	encoding string // content coding we can decode, or empty
 }
@@ -93,7 +93,7 @@ func inspect(h head, endOfStream bool, bodyCap int64) (request, optOut) {
 	if !ok {
 		return r, optPath
 	}
-	r.dialect = dialect
+	r.dialect, r.model = dialect, wire.ModelInPath(h.get(":path"))
 	switch {
 	case !isJSON(h.get("content-type")):
 		return r, optNotJSON
@@ -137,8 +137,10 @@ func isJSON(contentType string) bool {
 // signed reports whether a header vouches for the body's bytes, so that
 // changing them would make the provider refuse the request.
 func signed(h head) bool {
-	if strings.HasPrefix(h.get("authorization"), "AWS4-") {
-		return true
+	for _, v := range h {
+		if v.GetKey() == "authorization" && strings.HasPrefix(value(v), "AWS4-") {
+			return true
+		}
 	}
 	for _, name := range []string{
 		"x-amz-content-sha256", "content-digest", "repr-digest", "digest", "content-md5",

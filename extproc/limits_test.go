@@ -40,25 +40,49 @@ func TestDeadline(t *testing.T) {
 	}
 	s.ends()
 	<-stuck
-	// The stuck body still fills the budget: the next exchange is let alone.
+	// The stuck body still fills the budget: the next one waits in vain.
 	s = h.open(t, t.Context())
 	s.send(reqHeaders(chatHeaders(len(chat)), false))
-	isLeave(t, s.recv())
+	s.recv()
+	s.send(reqBody(chat, true))
+	if m := s.recv(); m.GetRequestBody() == nil || m.GetRequestBody().GetResponse() != nil {
+		t.Fatalf("reply %v, want unchanged", m)
+	}
 	s.ends()
 	close(release)
 	// Its bytes come back once it is done.
 	for {
 		s = h.open(t, t.Context())
 		s.send(reqHeaders(chatHeaders(len(chat)), false))
+		s.recv()
+		s.send(reqBody(chat, true))
 		m := s.recv()
-		if m.GetModeOverride().GetRequestBodyMode() == buffered {
-			s.send(reqBody(chat, true))
-			rewritten(t, s.recv())
-			s.ends()
+		s.ends()
+		if m.GetRequestBody().GetResponse() != nil {
+			rewritten(t, m)
 			return
 		}
-		s.ends()
 	}
+}
+
+// TestAnnouncedBodiesReserveNothing checks that clients who announce bodies and
+// never send them keep nobody else out.
+func TestAnnouncedBodiesReserveNothing(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{server: func(c *extproc.Config) { c.MaxInFlight = c.MaxBody }})
+	for range 20 {
+		idle := h.open(t, t.Context())
+		idle.send(reqHeaders(chatHeaders(1<<20), false))
+		if m := idle.recv(); m.GetModeOverride().GetRequestBodyMode() != buffered {
+			t.Fatalf("reply %v, want the body asked for", m)
+		}
+	}
+	s := h.open(t, t.Context())
+	s.send(reqHeaders(chatHeaders(len(chat)), false))
+	s.recv()
+	s.send(reqBody(chat, true))
+	rewritten(t, s.recv())
+	s.ends()
 }
 
 // TestConcurrentExchanges runs many exchanges at once, a third of which the

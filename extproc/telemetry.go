@@ -28,6 +28,7 @@ type telemetry struct {
 
 	exchanges, optOuts, bytes, tokens, edits, saved metric.Int64Counter
 	declines, faults, breaks, markers, fresh        metric.Int64Counter
+	conflicts                                       metric.Int64Counter
 	inFlight                                        metric.Int64UpDownCounter
 	rewriting, component                            metric.Float64Histogram
 
@@ -48,6 +49,7 @@ func newTelemetry(tracer trace.Tracer, meter metric.Meter) (*telemetry, error) {
 	t.faults = b.counter("contextguru.faults", "{fault}", "Component failures that were undone, by reason.")
 	t.breaks = b.counter("contextguru.lossless_only", "{exchange}", "Exchanges that got lossless edits only, by reason.")
 	t.markers = b.counter("contextguru.markers", "{marker}", "Markers sent.")
+	t.conflicts = b.counter("contextguru.store.conflicts", "{marker}", "Markers not sent because the store holds another value under their ids.")
 	t.fresh = b.counter("contextguru.memo.misses", "{segment}", "Outputs decided anew rather than remembered.")
 	t.inFlight = b.gauge("contextguru.in_flight.bytes", "By", "Bytes reserved for the bodies held right now.")
 	t.rewriting = b.histogram("contextguru.rewrite.duration", "Time from the whole body to its reply.")
@@ -152,14 +154,14 @@ func (t *telemetry) record(e *exchange, r *rewrite.Report, took time.Duration) {
 	t.pair(ctx, t.bytes, r.BytesBefore, r.BytesAfter, dialect, model)
 	t.pair(ctx, t.tokens, r.TokensBefore, r.TokensAfter, dialect, model, attribute.String("basis", "sent"))
 	t.pair(ctx, t.tokens, r.NewBefore, r.NewAfter, dialect, model, attribute.String("basis", "unique"))
+	t.conflicts.Add(ctx, int64(r.Conflicts))
 	t.markers.Add(ctx, int64(r.Markers), metric.WithAttributes(dialect))
 	t.fresh.Add(ctx, int64(r.Fresh))
 	if r.Lossless != "" {
 		t.breaks.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", r.Lossless)))
 	}
-	for _, o := range r.New {
-		for i := range o.Acts {
-			act := &o.Acts[i]
+	for _, output := range r.New {
+		for act := range output.Acts {
 			name := attribute.String("component", act.Component)
 			t.component.Record(ctx, act.Took.Seconds(), metric.WithAttributes(name))
 			switch {
@@ -256,6 +258,10 @@ func (t *telemetry) label(model string) string {
 
 // record counts a report in every place that wants it.
 func (s *Server) record(e *exchange, r *rewrite.Report, took time.Duration) {
+	if r.Conflicts > 0 {
+		s.warnings.once("conflict", "store_holds_other_values", "effect", "the markers of these originals are not sent",
+			"cure", "if store.encryption_key was changed or removed: put the old key back, or flush the store's originals")
+	}
 	s.telemetry.record(e, r, took)
 	if s.c.Stats != nil {
 		s.c.Stats.Add(r)

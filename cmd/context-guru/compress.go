@@ -64,7 +64,7 @@ func compressBody(ctx context.Context, c compressInput) error {
 		return err
 	}
 	defer func() { _ = e.store.Close() }()
-	reply := e.rewriter.Rewrite(ctx, rewrite.Request{Dialect: dialect, Body: body, Tenant: "compress", Explain: c.explain})
+	reply := e.rewriter.Rewrite(ctx, rewrite.Request{Dialect: dialect, Body: body, Model: wire.ModelInPath(c.path), Tenant: "compress", Explain: c.explain})
 	defer reply.Release()
 	out := reply.Body
 	if out == nil {
@@ -72,6 +72,9 @@ func compressBody(ctx context.Context, c compressInput) error {
 	}
 	if _, err := c.out.Write(out); err != nil {
 		return fmt.Errorf("write the body: %w", err)
+	}
+	if r := &reply.Report; !c.explain && r.Verdict == rewrite.PassThrough {
+		_, _ = fmt.Fprintf(c.notes, "context-guru compress: passed through unchanged: %s\n", r.Reason)
 	}
 	if c.explain {
 		return explain(c.notes, &reply.Report)

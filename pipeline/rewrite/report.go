@@ -56,6 +56,10 @@ type Report struct {
 	StoreError error
 
 	Messages, Segments, Turn int
+	// Conflicts counts markers that were not sent because the store holds
+	// another value under their ids: a collision, or a value that was sealed with
+	// an encryption key the service was not given.
+	Conflicts int
 	// Markers counts the lossy edits sent.
 	Markers                 int
 	BytesBefore, BytesAfter int
@@ -72,9 +76,33 @@ type Report struct {
 	// Edits has one entry per component that edited a segment, in pipeline order.
 	Edits []ComponentEdits
 	// New has the outcomes that NewBefore and NewAfter count.
-	New []*pipeline.Outcome
+	New []NewOutput
 	// Explained has every segment, when the request asked for it.
 	Explained []Explanation
+}
+
+// ReasonNotSent says that a component's edit was not part of the version sent:
+// the request got lossless edits only, or the store holds another text.
+const ReasonNotSent pipeline.Reason = "not_sent"
+
+// NewOutput is one output that was new, and what was sent in its place.
+type NewOutput struct {
+	Outcome *pipeline.Outcome
+	// Sent is the version sent; nil means the client's own bytes.
+	Sent *pipeline.Version
+}
+
+// Acts yields what every component did for the version sent. An edit that was
+// decided and not sent counts as declined: it saved nothing.
+func (n NewOutput) Acts(yield func(pipeline.Act) bool) {
+	for _, act := range n.Outcome.Acts {
+		if act.Acted && (n.Sent == nil || act.Lossy && n.Sent != n.Outcome.Lossy) {
+			act.Acted, act.Reason, act.After = false, ReasonNotSent, act.Before
+		}
+		if !yield(act) {
+			return
+		}
+	}
 }
 
 // Explanation is what was decided about one segment.
@@ -113,7 +141,7 @@ func (r *Report) tally(t *pipeline.Transcript, res *pipeline.Result, steps []pip
 		if t.Segments[i].Turn == t.Turn && res.New[i] {
 			r.NewBefore += o.Original.N
 			r.NewAfter += after
-			r.New = append(r.New, o)
+			r.New = append(r.New, NewOutput{Outcome: o, Sent: v})
 		}
 		if v != nil {
 			if v.ID != "" {

@@ -174,7 +174,7 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 		for _, k := range conflict.Keys {
 			w.refused[k.ID] = true
 		}
-		err = nil
+		report.Conflicts, err = len(conflict.Keys), nil
 	}
 	if err != nil {
 		report.Lossless, report.StoreError = LosslessStore, err

@@ -144,6 +144,14 @@ func TestLosslessOnly(t *testing.T) {
 			if strings.Contains(out, "<<cg:") || strings.Contains(out, "  ") {
 				t.Fatalf("body %s", out)
 			}
+			// What was not sent saved nothing.
+			stats := rewrite.NewStats()
+			stats.Add(&report)
+			for _, c := range stats.Snapshot().Components {
+				if want := c.Component == "squeeze"; (c.Acts == 1) != want || (c.Tokens.Before > c.Tokens.After) != want {
+					t.Errorf("counted %+v", c)
+				}
+			}
 		})
 	}
 }
@@ -189,7 +197,7 @@ func TestConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, report := r.do(t, rewrite.Request{Body: body(long()), Tenant: "t"})
-	if strings.Contains(out, "<<cg:") || report.Markers != 0 {
+	if strings.Contains(out, "<<cg:") || report.Markers != 0 || report.Conflicts != 1 {
 		t.Fatalf("a marker names another text: %s", out)
 	}
 }

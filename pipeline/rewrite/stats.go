@@ -47,7 +47,9 @@ type Totals struct {
 	TokensSent   Pair  `json:"tokens_sent"`
 	TokensUnique Pair  `json:"tokens_unique"`
 	Markers      int64 `json:"markers_sent"`
-	MemoMisses   int64 `json:"memo_misses"`
+	// Conflicts counts markers not sent because the store holds another value.
+	Conflicts  int64 `json:"store_conflicts"`
+	MemoMisses int64 `json:"memo_misses"`
 }
 
 type componentStats struct {
@@ -98,10 +100,10 @@ func (s *Stats) Add(r *Report) {
 	t.TokensSent.add(r.TokensBefore, r.TokensAfter)
 	t.TokensUnique.add(r.NewBefore, r.NewAfter)
 	t.Markers += int64(r.Markers)
+	t.Conflicts += int64(r.Conflicts)
 	t.MemoMisses += int64(r.Fresh)
-	for _, o := range r.New {
-		for i := range o.Acts {
-			a := &o.Acts[i]
+	for _, output := range r.New {
+		for a := range output.Acts {
 			c := s.components[a.Component]
 			if c == nil {
 				c = &componentStats{refusals: map[string]int64{}}

@@ -207,6 +207,9 @@ func (t *telemetry) describe(span trace.Span, r *rewrite.Report) {
 	if r.Reason != "" {
 		attrs = append(attrs, attribute.String("contextguru.reason", r.Reason))
 	}
+	if r.Horizon > 0 {
+		attrs = append(attrs, attribute.Int("contextguru.horizon", r.Horizon), attribute.Bool("contextguru.planned_break", r.PlannedBreak))
+	}
 	if r.Lossless != "" {
 		attrs = append(attrs, attribute.String("contextguru.lossless_only", r.Lossless))
 	}

@@ -56,6 +56,12 @@ type Report struct {
 	StoreError error
 
 	Messages, Segments, Turn int
+	// Horizon is the turn as of which old outputs were decided about, or 0.
+	Horizon int
+	// PlannedBreak reports that the horizon is the newest turn, so that this is
+	// the first request, or a repetition of it, whose old outputs may be sent
+	// differently than before.
+	PlannedBreak bool
 	// Conflicts counts markers that were not sent because the store holds
 	// another value under their ids: a collision, or a value that was sealed with
 	// an encryption key the service was not given.
@@ -129,6 +135,9 @@ func (r *Report) explain(t *pipeline.Transcript, res *pipeline.Result, w *work) 
 // tally fills in the report's figures about the segments.
 func (r *Report) tally(t *pipeline.Transcript, res *pipeline.Result, steps []pipeline.Step, w *work) {
 	r.Messages, r.Segments, r.Turn, r.Fresh = t.Messages, len(t.Segments), t.Turn, res.Fresh
+	if w.lossy {
+		r.Horizon, r.PlannedBreak = res.Horizon, res.Horizon > 0 && res.Horizon == t.Turn
+	}
 	edits := make([]ComponentEdits, len(steps))
 	for i, o := range res.Outcomes {
 		v, after := w.version(o), o.Original.N
@@ -158,14 +167,15 @@ func (r *Report) tally(t *pipeline.Transcript, res *pipeline.Result, steps []pip
 }
 
 // count adds the acts behind one sent version. Acts keep the pipeline's order,
-// so both lists are walked once.
+// those of first sight in front of those at a horizon, so the list of steps is
+// walked twice at most.
 func count(edits []ComponentEdits, steps []pipeline.Step, o *pipeline.Outcome, lossy bool) {
 	at := 0
 	for _, act := range o.Acts {
-		for at < len(steps) && steps[at].Name != act.Component {
-			at++
+		for n := 0; n < len(steps) && steps[at].Name != act.Component; n++ {
+			at = (at + 1) % len(steps)
 		}
-		if at == len(steps) {
+		if len(steps) == 0 || steps[at].Name != act.Component {
 			return
 		}
 		if !act.Acted || (act.Lossy && !lossy) {

@@ -74,6 +74,7 @@ func (e *engine) pipelines(c *config.Config) (map[tokens.Encoding]*pipeline.Pipe
 		}
 		out[enc] = pipeline.New(pipeline.Settings{
 			Steps: c.Steps(), Markers: e.keys, Lossy: c.Lossy(), Hints: true, Counter: counting{counter}, Memo: e.memo,
+			HorizonTokens: c.Cache.HorizonTokens,
 		})
 	}
 	return out, nil

@@ -31,6 +31,7 @@ type Config struct {
 	// AllowIrreversible permits components to lose text for good.
 	AllowIrreversible bool `json:"allow_irreversible"`
 
+	Cache     Cache     `json:"cache"`
 	Memo      Memo      `json:"memo"`
 	Telemetry Telemetry `json:"telemetry"`
 
@@ -158,6 +159,13 @@ type Expand struct {
 	Resolver Resolver `json:"resolver"`
 	// Path is the reserved path answered through Envoy; empty turns it off.
 	Path string `json:"path"`
+}
+
+// Cache says how to spare the provider's prompt cache.
+type Cache struct {
+	// HorizonTokens is how many tokens of tool output lie between two points at
+	// which old outputs are decided about; 0 makes every turn one.
+	HorizonTokens int `json:"horizon_tokens"`
 }
 
 // Memo bounds the memory of decisions.

@@ -3,6 +3,8 @@ package config
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/contextguru/contextguru/pipeline"
 )
 
 // Default returns the configuration of an empty file, before its components
@@ -31,6 +33,7 @@ func Default() *Config {
 		Expand:     Expand{Resolver: ResolverNone, Path: "/context-guru/expand"},
 		Pipeline:   []string{"format", "dedup", "extract", "collapse"},
 		Components: map[string]json.RawMessage{},
+		Cache:      Cache{HorizonTokens: pipeline.DefaultHorizonTokens},
 		Memo:       Memo{Bytes: 64 << 20},
 		Telemetry: Telemetry{
 			ServiceName: "context-guru",

@@ -35,6 +35,9 @@ func (c *Config) Notes() []string {
 	if lossy := c.lossyComponents(); len(lossy) > 0 && !c.Lossy() {
 		note("expand.resolver: none, so %s may make lossless edits only", strings.Join(lossy, ", "))
 	}
+	if late := c.horizonComponents(); len(late) > 0 && c.Lossy() && c.Cache.HorizonTokens == 0 {
+		note("cache.horizon_tokens: 0, so %s may change old outputs in every turn, and the provider bills everything behind them anew", strings.Join(late, ", "))
+	}
 	if c.AllowIrreversible {
 		note("allow_irreversible: components whose marker_mode is off lose text for good")
 	}
@@ -45,6 +48,16 @@ func (c *Config) lossyComponents() []string {
 	var names []string
 	for _, s := range c.steps {
 		if s.Kind == pipeline.KindOffload {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+func (c *Config) horizonComponents() []string {
+	var names []string
+	for _, s := range c.steps {
+		if s.When == pipeline.AtHorizon {
 			names = append(names, s.Name)
 		}
 	}

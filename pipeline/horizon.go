@@ -148,7 +148,7 @@ func (p *Pipeline) reconsider(ctx context.Context, r *run, index int, h horizon)
 	o.Acts = append([]Act(nil), first.Acts...)
 	s := r.t.Segments[index]
 	s.Text, s.Tokens, s.Args = text, first.Original.N, r.t.arguments(&s)
-	c := chain{p: p, original: text, segment: s, tokens: first.Tokens(true), outcome: &o}
+	c := chain{p: p, original: text, segment: s, tokens: first.Tokens(true), price: first.price, outcome: &o}
 	o.Lossy = nil
 	for i := range p.s.Steps {
 		if err := ctx.Err(); err != nil {
@@ -164,7 +164,7 @@ func (p *Pipeline) reconsider(ctx context.Context, r *run, index int, h horizon)
 		o.Lossy = first.Lossy
 		return &o, nil
 	}
-	o.late = true
+	o.late, o.price = true, c.price
 	o.Lossy.Value = r.t.Encode(r.t.Value(&s), o.Lossy.Text)
 	return &o, nil
 }

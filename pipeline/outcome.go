@@ -61,6 +61,7 @@ type Outcome struct {
 
 	original, final Digest // of the decoded texts, for Earlier
 	late            bool   // a horizon component acted
+	price           int    // tokens of what is sent where markers are allowed, with the dearest marker
 }
 
 // Sum is the SHA-256 digest of the client's text.

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -64,5 +65,52 @@ func TestMarkersPriceDecidesNothing(t *testing.T) {
 				t.Errorf("%s: of texts of %d tokens some were cut and some were not", name, n)
 			}
 		}
+	}
+}
+
+// The same holds at horizons, where one view takes another's place.
+func TestMarkersPriceDecidesNothingAtHorizons(t *testing.T) {
+	t.Parallel()
+	counter, err := tokens.New().For(tokens.Encoding{Name: tokens.O200kBase})
+	if err != nil {
+		t.Fatal(err)
+	}
+	viewing := func(name string, when pipeline.When, words int) pipeline.Spec {
+		loss := pipeline.Loss{Before: strings.Repeat("view ", words)}
+		return pipeline.Define(pipeline.Meta{Name: name, Kind: pipeline.KindOffload, When: when}, noSettings{},
+			func(noSettings, pipeline.Deps) (pipeline.Component, error) {
+				return rewrite(func(context.Context, pipeline.View, pipeline.Segment) (pipeline.Edit, error) {
+					return pipeline.Offload(loss), nil
+				}), nil
+			})
+	}
+	acted := map[bool]bool{}
+	for less := range 12 {
+		decided := map[bool]bool{}
+		for key := range 3 {
+			s := pipelinetest.Settings(t, viewing("first", pipeline.FirstSight, 20), viewing("later", pipeline.AtHorizon, 20-less+4))
+			if s.Markers, err = pipeline.NewKeyring(pipeline.Key{ID: "k", Secret: fmt.Appendf(nil, "secret number %4d", key)}); err != nil {
+				t.Fatal(err)
+			}
+			s.Counter, s.Hints, s.HorizonTokens = encoded{counter}, false, 100
+			var texts []string
+			for i := range 20 {
+				texts = append(texts, fmt.Sprint(i, strings.Repeat(" one", 60+key)))
+			}
+			for _, o := range pipelinetest.Run(t, pipeline.New(s), pipelinetest.Texts(texts...))[:15] {
+				later := o.Acts[len(o.Acts)-1]
+				if later.Component != "later" {
+					t.Fatalf("not asked: %+v", o.Acts)
+				}
+				decided[later.Acted] = true
+				acted[later.Acted] = true
+			}
+		}
+		if len(decided) > 1 {
+			t.Errorf("%d words less: some views took the place of the first and some did not", less-4)
+		}
+	}
+	if len(acted) < 2 {
+		t.Error("all or none were replaced, which shows nothing")
 	}
 }

@@ -148,7 +148,7 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 	if p.looks {
 		s.Request.Tokens += r.before(index)
 	}
-	c := chain{p: p, original: text, segment: s, tokens: s.Tokens, outcome: o}
+	c := chain{p: p, original: text, segment: s, tokens: s.Tokens, price: s.Tokens, outcome: o}
 	for i := range p.s.Steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -165,6 +165,7 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 			return nil, err
 		}
 	}
+	o.price = c.price
 	if c.segment.Text != text {
 		o.final = r.textSum(c.segment.Text)
 	}
@@ -185,6 +186,7 @@ type chain struct {
 	original string
 	segment  Segment
 	tokens   int // of segment.Text
+	price    int // the same, with the dearest marker
 	outcome  *Outcome
 }
 
@@ -260,7 +262,7 @@ func (c *chain) replace(e Edit) Reason {
 	if e.same.Check == nil || !passes(e.same, c.segment.Text, e.text) {
 		return ReasonNotEquivalent
 	}
-	c.segment.Text, c.tokens = e.text, tokens
+	c.segment.Text, c.tokens, c.price = e.text, tokens, tokens
 	c.segment.Renumbered = c.segment.Renumbered || !e.same.Lines
 	c.outcome.Lossless = &Version{Text: e.text, Tokens: tokens}
 	return ""
@@ -289,10 +291,14 @@ func (c *chain) offload(loss Loss) Reason {
 		return reason
 	}
 	tokens := c.p.s.Counter.Count(text).N
-	if max(tokens, c.p.price(loss, id != "")) >= c.tokens {
+	price := tokens
+	if id != "" {
+		price = c.p.price(loss)
+	}
+	if tokens >= c.tokens || price >= c.price {
 		return ReasonNoWin
 	}
-	c.segment.Text, c.tokens = text, tokens
+	c.segment.Text, c.tokens, c.price = text, tokens, price
 	c.outcome.Lossy = &Version{Text: text, Tokens: tokens, ID: id}
 	c.outcome.Irreversible = id == ""
 	return ""
@@ -302,10 +308,7 @@ func (c *chain) offload(loss Loss) Reason {
 // hashes, and one costs some tokens more than another; whether an edit is worth
 // it must not hang on that, or another service key, or the same text one edit
 // later, would be decided otherwise.
-func (p *Pipeline) price(loss Loss, marked bool) int {
-	if !marked {
-		return 0
-	}
+func (p *Pipeline) price(loss Loss) int {
 	return p.s.Counter.Count(loss.Before + Marker(dearestID) + loss.Hint + loss.After).N
 }
 

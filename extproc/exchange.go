@@ -158,7 +158,7 @@ func (e *exchange) take(ctx context.Context, need int64) bool {
 // giveBack returns reserved bytes to the budget.
 func (s *Server) giveBack(n int64) {
 	s.budget.Release(n)
-	s.telemetry.inFlight.Add(context.Background(), -n)
+	s.telemetry.inFlight.Add(context.Background(), -n) //nolint:contextcheck // the exchange may be over
 }
 
 func (e *exchange) requestBody(b *extprocv3.HttpBody) []*response {

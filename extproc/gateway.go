@@ -96,7 +96,7 @@ type warnings struct {
 
 func (w *warnings) once(key, message string, args ...any) {
 	if _, again := w.said.LoadOrStore(key, true); !again {
-		w.log.Warn(message, args...)
+		w.log.Warn(message, args...) //nolint:sloglint // a constant of each caller
 	}
 }
 

@@ -2,11 +2,12 @@ package extproc_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -132,7 +133,8 @@ type side struct {
 	first *extprocv3.ProtocolConfiguration
 }
 
-func (h *harness) open(t testing.TB, ctx context.Context, modes ...filterv3.ProcessingMode_BodySendMode) *side {
+func (h *harness) open(t testing.TB, ctx context.Context, //nolint:revive // t is first in every helper
+	modes ...filterv3.ProcessingMode_BodySendMode) *side {
 	t.Helper()
 	st, err := h.client.Process(ctx)
 	if err != nil {
@@ -171,7 +173,7 @@ func (s *side) ends() {
 	if err := s.CloseSend(); err != nil {
 		s.t.Fatal(err)
 	}
-	if m, err := s.Recv(); err != io.EOF {
+	if m, err := s.Recv(); !errors.Is(err, io.EOF) {
 		s.t.Fatalf("got %v, %v, want the end of the stream", m, err)
 	}
 }
@@ -187,7 +189,7 @@ func headers(pairs ...string) *corev3.HeaderMap {
 func chatHeaders(length int, more ...string) *corev3.HeaderMap {
 	return headers(append([]string{
 		":method", "POST", ":path", "/v1/chat/completions?x=1", "content-type", "application/json",
-		"content-length", fmt.Sprint(length), "authorization", "Bearer a",
+		"content-length", strconv.Itoa(length), "authorization", "Bearer a",
 	}, more...)...)
 }
 

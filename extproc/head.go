@@ -3,6 +3,7 @@ package extproc
 import (
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,13 +143,8 @@ func signed(h head) bool {
 			return true
 		}
 	}
-	for _, name := range []string{
+	return slices.ContainsFunc([]string{
 		"x-amz-content-sha256", "content-digest", "repr-digest", "digest", "content-md5",
 		"signature", "signature-input",
-	} {
-		if h.has(name) {
-			return true
-		}
-	}
-	return false
+	}, h.has)
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,7 +43,7 @@ func rewritten(t *testing.T, m *extprocv3.ProcessingResponse) string {
 			length = string(h.GetHeader().GetRawValue())
 		}
 	}
-	if length != fmt.Sprint(len(body)) {
+	if length != strconv.Itoa(len(body)) {
 		t.Fatalf("content-length %q for a body of %d bytes", length, len(body))
 	}
 	if !strings.Contains(string(body), "<<cg:") || len(body) >= len(chat) {

@@ -131,7 +131,7 @@ func immediate(a Answer) *response {
 		}
 	}
 	return &response{Response: &extprocv3.ProcessingResponse_ImmediateResponse{ImmediateResponse: &extprocv3.ImmediateResponse{
-		Status:  &typev3.HttpStatus{Code: typev3.StatusCode(a.Status)}, //nolint:gosec // an HTTP status fits
+		Status:  &typev3.HttpStatus{Code: typev3.StatusCode(a.Status)},
 		Headers: &extprocv3.HeaderMutation{SetHeaders: set},
 		Body:    a.Body,
 		Details: "context_guru",

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
@@ -23,7 +25,7 @@ import (
 )
 
 // SecretMetadata is the gRPC metadata key in which the gateway proves itself.
-const SecretMetadata = "x-context-guru-secret"
+const SecretMetadata = "x-context-guru-secret" //nolint:gosec // the name of the header, not the secret
 
 // Answer is an HTTP answer given in the provider's place.
 type Answer struct {
@@ -100,7 +102,8 @@ func (s *Server) Process(st stream) (err error) {
 	e := &exchange{s: s, ctx: ctx}
 	defer func() {
 		if p := recover(); p != nil {
-			s.c.Log.Error("exchange_panicked", "panic", p)
+			// The value may quote what it choked on; where it happened may not.
+			s.c.Log.Error("exchange_panicked", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
 			e.outcome = outcomePanic
 			err = status.Error(codes.Internal, "internal error")
 		}

@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestMarkersPriceDecidesNothing(t *testing.T) {
 			p := pipeline.New(s)
 			for length := 15; length < 40; length++ {
 				for first := range 30 {
-					text := fmt.Sprint(first%10) + strings.Repeat(" one", length) + " " + string(rune('a'+first))
+					text := strconv.Itoa(first%10) + strings.Repeat(" one", length) + " " + string(rune('a'+first))
 					o := pipelinetest.Run(t, p, pipelinetest.Texts(text))[0]
 					n := o.Original.N
 					if worth[n] == nil {

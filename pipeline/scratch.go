@@ -64,10 +64,10 @@ func (r *run) digests(looks bool) {
 	r.hash.Reset()
 	for i := 0; i < len(r.segments); {
 		end := i
-		r.number(uint64(r.t.Segments[i].Turn)) //nolint:gosec // a count
+		r.number(uint64(r.t.Segments[i].Turn))
 		for ; end < len(r.segments) && r.t.Segments[end].Turn == r.t.Segments[i].Turn; end++ {
 			r.hash.Write(r.segments[end][:])
-			r.number(uint64(r.t.Segments[end].Messages)) //nolint:gosec // a count
+			r.number(uint64(r.t.Segments[end].Messages))
 		}
 		r.hash.Sum(r.digest[:0])
 		for ; i < end; i++ {

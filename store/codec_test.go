@@ -14,7 +14,7 @@ import (
 	"github.com/contextguru/contextguru/store"
 )
 
-var ( //nolint:gochecknoglobals // fixed keys of the tests
+var (
 	keyA = bytes.Repeat([]byte{'a'}, 32)
 	keyB = bytes.Repeat([]byte{'b'}, 32)
 )

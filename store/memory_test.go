@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -239,7 +240,7 @@ func TestMemoryAgainstModel(t *testing.T) {
 		m := newMemory(t, store.MemoryOptions{MaxBytes: 6000, MaxEntries: 8, TTL: time.Hour, Now: c.Now})
 		model := &lruModel{maxBytes: 6000, maxEntries: 8}
 		for step := range 300 {
-			id := fmt.Sprint(rng.IntN(14))
+			id := strconv.Itoa(rng.IntN(14))
 			it := item(id, strings.Repeat(id, 1+int(seed%3)*40))
 			ttl := time.Hour
 			if rng.IntN(3) == 0 {
@@ -319,7 +320,7 @@ func BenchmarkMemoryPutAllKnown(b *testing.B) {
 	m := newMemory(b, store.MemoryOptions{})
 	items := make([]store.Item, 20)
 	for i := range items {
-		items[i] = item(fmt.Sprint(i), strings.Repeat(fmt.Sprintf("line %d of a tool output\n", i), 10<<10/24))
+		items[i] = item(strconv.Itoa(i), strings.Repeat(fmt.Sprintf("line %d of a tool output\n", i), 10<<10/24))
 	}
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {

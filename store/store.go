@@ -46,7 +46,7 @@ func (e *ConflictError) Error() string {
 	for i, k := range e.Keys {
 		names[i] = k.String()
 	}
-	return fmt.Sprintf("store conflict: another value is stored under %s", strings.Join(names, ", "))
+	return "store conflict: another value is stored under " + strings.Join(names, ", ")
 }
 
 // Item is one value to write.

@@ -100,7 +100,7 @@ func runService(ctx context.Context, c *config.Config, log *slog.Logger, env fun
 	s := &service{c: c, log: log, engine: e, tele: tele, health: newHealthService(), failed: make(chan error, 4)}
 	// A listener that cannot be opened stops the start.
 	if err := s.start(); err != nil {
-		s.stop()
+		s.stop() //nolint:contextcheck // has times of its own
 		return err
 	}
 	s.ready.Store(true)
@@ -111,7 +111,7 @@ func runService(ctx context.Context, c *config.Config, log *slog.Logger, env fun
 	case <-ctx.Done():
 	case err = <-s.failed:
 	}
-	s.stop()
+	s.stop() //nolint:contextcheck // ctx has ended; what is left has times of its own
 	return err
 }
 

@@ -100,7 +100,7 @@ func TestBodiesPartAtHorizonsOnly(t *testing.T) {
 			return wire.NewParser(wire.Limits{}).Parse(wire.OpenAIChat, body)
 		},
 		Rewrite: func(_ context.Context, body []byte) ([]byte, error) {
-			out, _ := r.do(t, rewrite.Request{Body: body, Tenant: "t"})
+			out, _ := r.do(t, rewrite.Request{Body: body, Tenant: "t"}) //nolint:contextcheck // takes the test's
 			if out == "" {
 				return body, nil
 			}

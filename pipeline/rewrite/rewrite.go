@@ -167,8 +167,7 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 		return true
 	}
 	err := r.c.Store.PutAll(ctx, w.items)
-	var conflict *store.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
 		// Two texts under one 80-bit id: the later one keeps its own bytes.
 		w.refused = make(map[string]bool, len(conflict.Keys))
 		for _, k := range conflict.Keys {
@@ -231,8 +230,7 @@ func (w *work) patch(t *pipeline.Transcript, res *pipeline.Result) {
 }
 
 func unreadable(err error) string {
-	var u *wire.UnreadableError
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*wire.UnreadableError](err); ok {
 		return u.Reason
 	}
 	return ReasonSplice

@@ -244,7 +244,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 		}
 		b.WriteString(`{"role":"assistant","content":"ok"},{"role":"user","content":"go on"}]}`)
 		req := rewrite.Request{Dialect: wire.OpenAIChat, Body: []byte(b.String()), Tenant: "t"}
-		run := func() { r.Rewrite(context.Background(), req).Release() }
+		run := func() { r.Rewrite(t.Context(), req).Release() }
 		run()
 		return testing.AllocsPerRun(50, run)
 	}

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -146,8 +147,6 @@ func (s *Stats) Snapshot() Snapshot {
 
 func clone[K comparable](m map[K]int64) map[K]int64 {
 	out := make(map[K]int64, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
+	maps.Copy(out, m)
 	return out
 }

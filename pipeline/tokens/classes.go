@@ -64,7 +64,7 @@ func newClasses() *classes {
 		block := [pageSize]uint8(flat[i*pageSize:])
 		at, ok := seen[block]
 		if !ok {
-			at = uint8(len(x.blocks)) //nolint:gosec // a test holds the number of different pages below 256
+			at = uint8(len(x.blocks))
 			seen[block] = at
 			x.blocks = append(x.blocks, block)
 		}

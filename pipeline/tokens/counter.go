@@ -119,7 +119,7 @@ func newBPE(name string) (*bpe, error) {
 
 // count counts until the text ends or limit is reached.
 func (b *bpe) count(text string, limit int) (tokens int, estimated bool) {
-	s := b.pool.Get().(*scratch) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	s := b.pool.Get().(*scratch) //nolint:forcetypeassert // the pool holds nothing else
 	s.begin(text, limit)
 	for p := 0; p < len(s.text) && s.tokens < limit; {
 		e := s.next(p)

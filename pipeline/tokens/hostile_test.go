@@ -63,7 +63,7 @@ func runes(from, to rune) string {
 
 // random returns n characters of the alphabet.
 func random(n int, alphabet string) string {
-	rnd := rand.New(rand.NewPCG(11, uint64(n))) //nolint:gosec // repeatable on purpose
+	rnd := rand.New(rand.NewPCG(11, uint64(n)))
 	set := []rune(alphabet)
 	var b strings.Builder
 	for range n {

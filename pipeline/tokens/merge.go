@@ -24,7 +24,7 @@ func (m *merger) merge(v *vocab, t []byte, p, e int) int {
 	n := e - p
 	heap := m.heap[:0]
 	for i := range n {
-		m.prev[i], m.next[i] = uint16(i-1), uint16(i+1) //nolint:gosec // at most maxPiece; prev of 0 is never read
+		m.prev[i], m.next[i] = uint16(i-1), uint16(i+1)
 		m.rank[i] = noRank
 		if i == n-1 {
 			break
@@ -45,16 +45,16 @@ func (m *merger) merge(v *vocab, t []byte, p, e int) int {
 		heap = heap[:last]
 		siftDown(heap, 0)
 		i := int(top % maxPiece)
-		if m.rank[i] != top>>placeBits { //nolint:gosec // ranks have 32 bits
+		if m.rank[i] != top>>placeBits {
 			continue
 		}
 		gone := int(m.next[i])
 		after := int(m.next[gone])
 		m.rank[gone] = noRank
-		m.next[i] = uint16(after) //nolint:gosec // at most maxPiece
+		m.next[i] = uint16(after)
 		parts--
 		if after < n {
-			m.prev[after] = uint16(i) //nolint:gosec // at most maxPiece
+			m.prev[after] = uint16(i)
 			heap = m.offer(v, heap, t, p, i)
 		}
 		if i > 0 {
@@ -73,7 +73,7 @@ func (m *merger) offer(v *vocab, heap []uint32, t []byte, p, i int) []uint32 {
 	if r == noRank {
 		return heap
 	}
-	heap = append(heap, r<<placeBits|uint32(i)) //nolint:gosec // i is not negative
+	heap = append(heap, r<<placeBits|uint32(i))
 	for c := len(heap) - 1; c > 0; {
 		up := (c - 1) / 2
 		if heap[up] <= heap[c] {

@@ -11,7 +11,7 @@ import (
 
 // oracles loads pkoukk/tiktoken-go once for all tests.
 //
-//nolint:gochecknoglobals // loading takes a second
+
 var oracles = sync.OnceValues(func() (map[string]*tiktoken.Tiktoken, error) {
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	all := make(map[string]*tiktoken.Tiktoken)
@@ -27,7 +27,7 @@ var oracles = sync.OnceValues(func() (map[string]*tiktoken.Tiktoken, error) {
 
 // counters are shared as well; their counts do not depend on who used them.
 //
-//nolint:gochecknoglobals // loading takes time
+
 var counters = New()
 
 func encodings() []string { return []string{O200kBase, CL100kBase} }

@@ -13,7 +13,7 @@ type generator struct {
 }
 
 func newGenerator(seed uint64) *generator {
-	return &generator{rnd: rand.New(rand.NewPCG(seed, 0x746f6b656e73))} //nolint:gosec // repeatable on purpose
+	return &generator{rnd: rand.New(rand.NewPCG(seed, 0x746f6b656e73))}
 }
 
 // plain returns a text as tools print them: words, numbers, code, paths.

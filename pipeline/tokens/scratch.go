@@ -120,8 +120,8 @@ func (s *scratch) count(t []byte, p, e int) int {
 	}
 	m := &s.short[h>>(64-shortBits)]
 	if m.hash != h || int(m.size) != n {
-		m.tokens = uint8(s.look(t, p, e, h)) //nolint:gosec // at most shortBytes
-		m.hash, m.size = h, uint8(n)         //nolint:gosec // the same
+		m.tokens = uint8(s.look(t, p, e, h))
+		m.hash, m.size = h, uint8(n)
 	}
 	return int(m.tokens)
 }
@@ -140,7 +140,7 @@ func (s *scratch) look(t []byte, p, e int, h uint64) int {
 		return int(m.tokens)
 	}
 	tokens := s.merger.merge(s.vocab, t, p, e)
-	m.hash, m.size, m.tokens = h, uint8(n), uint16(tokens) //nolint:gosec // both at most memoBytes
+	m.hash, m.size, m.tokens = h, uint8(n), uint16(tokens)
 	copy(m.bytes[:], t[p:e])
 	return tokens
 }

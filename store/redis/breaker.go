@@ -18,8 +18,8 @@ const fairShare = 10
 
 // The breaker counts these, not the errors the caller sees.
 var (
-	errCounts   = errors.New("counts as a failure of the server")        //nolint:gochecknoglobals // sentinel
-	errNoReport = errors.New("says nothing about the server either way") //nolint:gochecknoglobals // sentinel
+	errCounts   = errors.New("counts as a failure of the server")
+	errNoReport = errors.New("says nothing about the server either way")
 )
 
 // breaker refuses calls at once while the server is known not to answer.

@@ -42,8 +42,7 @@ func isTimeout(err error) bool {
 // full or read-only one still reads. Replies of a server that can serve none
 // count as failures, like silence.
 func answered(err error) bool {
-	var reply goredis.Error
-	if !errors.As(err, &reply) {
+	if _, ok := errors.AsType[goredis.Error](err); !ok {
 		return errors.Is(err, goredis.Nil)
 	}
 	for _, prefix := range []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "NOAUTH", "WRONGPASS", "max number of clients"} {

@@ -154,8 +154,10 @@ func (o Options) Validate() error {
 		name  string
 		value int64
 	}{
-		{"db", int64(o.DB)}, {"pool size", int64(o.PoolSize)},
-		{"known entries", int64(o.KnownEntries)}, {"known bytes", o.KnownBytes},
+		{"db", int64(o.DB)},
+		{"pool size", int64(o.PoolSize)},
+		{"known entries", int64(o.KnownEntries)},
+		{"known bytes", o.KnownBytes},
 		{"breaker failures", int64(o.BreakerFailures)},
 	} {
 		if n.value < 0 {
@@ -166,8 +168,11 @@ func (o Options) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"dial timeout", o.DialTimeout}, {"put timeout", o.PutTimeout}, {"get timeout", o.GetTimeout},
-		{"ttl", o.TTL}, {"breaker pause", o.BreakerPause},
+		{"dial timeout", o.DialTimeout},
+		{"put timeout", o.PutTimeout},
+		{"get timeout", o.GetTimeout},
+		{"ttl", o.TTL},
+		{"breaker pause", o.BreakerPause},
 	} {
 		if d.value != 0 && d.value < time.Millisecond {
 			fault("%s: must be at least 1ms, got %v", d.name, d.value)

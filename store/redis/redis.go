@@ -111,7 +111,7 @@ func (s *Store) restoreTTL(ctx context.Context, name string, own, used time.Dura
 	if own = orDefault(own, s.o.TTL); own == used {
 		return
 	}
-	_ = s.breaker.do(ctx, func(ctx context.Context) error { //nolint:errcheck // see above
+	_ = s.breaker.do(ctx, func(ctx context.Context) error {
 		return classify(ctx, s.client.PExpire(ctx, name, own).Err())
 	})
 }
@@ -253,8 +253,7 @@ func exec(ctx context.Context, pipe goredis.Pipeliner) error {
 	if err == nil {
 		return nil
 	}
-	var reply goredis.Error
-	if !errors.As(err, &reply) {
+	if _, ok := errors.AsType[goredis.Error](err); !ok {
 		return err // the connection broke or the time ran out
 	}
 	for _, cmd := range cmds {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -138,7 +139,7 @@ func oneWinner(t *testing.T, f Fixture) {
 func concurrentPuts(t *testing.T, f Fixture) {
 	items := make([]store.Item, 20)
 	for i := range items {
-		items[i] = store.Item{Key: original(fmt.Sprint(i)), Value: []byte(strings.Repeat(fmt.Sprint(i, " "), 1000))}
+		items[i] = store.Item{Key: original(strconv.Itoa(i)), Value: []byte(strings.Repeat(fmt.Sprint(i, " "), 1000))}
 	}
 	var wg sync.WaitGroup
 	for i := range 16 {

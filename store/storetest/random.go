@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -60,10 +61,10 @@ func (m *model) item(id string) store.Item {
 // randomOperations compares the store, seen through two handles, with the model.
 func randomOperations(t *testing.T, f Fixture) {
 	const seed, keys, steps = 20260107, 8, 400
-	m := &model{rng: rand.New(rand.NewPCG(seed, seed)), values: map[string]*held{}}
+	m := &model{rng: rand.New(rand.NewPCG(seed, seed)), values: map[string]*held{}} //nolint:gosec // repeatable on purpose
 	handles := []store.Store{f.Store, f.Peer}
 	for step := range steps {
-		s, id := handles[m.rng.IntN(2)], fmt.Sprint(m.rng.IntN(keys))
+		s, id := handles[m.rng.IntN(2)], strconv.Itoa(m.rng.IntN(keys))
 		var err error
 		switch m.rng.IntN(5) {
 		case 0:

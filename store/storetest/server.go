@@ -86,7 +86,7 @@ func StartRedis(tb testing.TB, options ...ServerOption) *Server {
 		o(&s.setup)
 	}
 	// Not tb.TempDir: a socket's path has at most 107 bytes, and test names are long.
-	dir, err := os.MkdirTemp("", "redis-")
+	dir, err := os.MkdirTemp("", "redis-") //nolint:usetesting // a socket's path must be short
 	if err != nil {
 		tb.Fatalf("make directory for redis-server: %v", err)
 	}
@@ -117,7 +117,7 @@ func FreeAddr(tb testing.TB) string {
 	if err != nil {
 		tb.Fatalf("find a free port: %v", err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
 
@@ -173,7 +173,7 @@ func (s *Server) watch(out io.Reader, ready chan<- struct{}) {
 	told := false
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		fmt.Fprintln(s.log, lines.Text())
+		_, _ = fmt.Fprintln(s.log, lines.Text())
 		if !told && (strings.Contains(lines.Text(), "eady to accept connections") || strings.Contains(lines.Text(), "Sentinel ID is")) {
 			told = true
 			close(ready)

@@ -73,7 +73,7 @@ func original(id string) store.Key {
 // values are texts a tool may print, and bytes none should.
 func values() map[string][]byte {
 	noise := make([]byte, 100<<10)
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable on purpose
 	for i := range noise {
 		noise[i] = byte(rng.Uint32())
 	}
@@ -222,8 +222,7 @@ func conflict(t *testing.T, f Fixture) {
 	}
 	twice := original("twice")
 	err := f.Store.PutAll(t.Context(), []store.Item{{Key: twice, Value: []byte("1")}, {Key: twice, Value: []byte("2")}})
-	var c *store.ConflictError
-	if !errors.As(err, &c) {
+	if _, ok := errors.AsType[*store.ConflictError](err); !ok {
 		t.Fatalf("two values for one key in one batch: got %v, want a ConflictError", err)
 	}
 }

@@ -67,9 +67,9 @@ func run(ctx context.Context, out io.Writer, rounds int, scale float64, only []s
 		return err
 	}
 	defer stop()
-	fmt.Fprintf(out, "Envoy %s; CPU is ext_proc server + Envoy, per request; × is the median of the ratios of %d rounds\n\n", subjects[0].stack.Envoy.Version(), rounds)
+	_, _ = fmt.Fprintf(out, "Envoy %s; CPU is ext_proc server + Envoy, per request; × is the median of the ratios of %d rounds\n\n", subjects[0].stack.Envoy.Version(), rounds)
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "body\tstate\tno-op CPU\tsame-size CPU\tcontext-guru CPU\t× no-op\t× same size\tno-op p50\tsame-size p50\tcontext-guru p50\t× same size\t")
+	_, _ = fmt.Fprintln(t, "body\tstate\tno-op CPU\tsame-size CPU\tcontext-guru CPU\t× no-op\t× same size\tno-op p50\tsame-size p50\tcontext-guru p50\t× same size\t")
 	for _, s := range sizes() {
 		if !slices.Contains(only, s.name) {
 			continue

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -69,14 +68,14 @@ func BenchmarkRewrite(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s", s.name, state), func(b *testing.B) {
 				memo := pipeline.NewMemo(0)
 				r := newRewriter(b, memo)
-				r.Rewrite(context.Background(), req).Release()
+				r.Rewrite(b.Context(), req).Release()
 				b.SetBytes(int64(len(body)))
 				b.ReportAllocs()
 				for b.Loop() {
 					if state == "first-sight" {
 						memo.Flush()
 					}
-					r.Rewrite(context.Background(), req).Release()
+					r.Rewrite(b.Context(), req).Release()
 				}
 			})
 		}

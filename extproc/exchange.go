@@ -151,14 +151,14 @@ func (e *exchange) take(ctx context.Context, need int64) bool {
 		return false
 	}
 	e.held = need
-	e.s.telemetry.inFlight.Add(e.ctx, need)
+	e.s.telemetry.inFlight.Add(ctx, need)
 	return true
 }
 
 // giveBack returns reserved bytes to the budget.
 func (s *Server) giveBack(n int64) {
 	s.budget.Release(n)
-	s.telemetry.inFlight.Add(context.Background(), -n) //nolint:contextcheck // the exchange may be over
+	s.telemetry.inFlight.Add(context.Background(), -n) // the exchange may be over
 }
 
 func (e *exchange) requestBody(b *extprocv3.HttpBody) []*response {

@@ -133,8 +133,7 @@ type side struct {
 	first *extprocv3.ProtocolConfiguration
 }
 
-func (h *harness) open(t testing.TB, ctx context.Context, //nolint:revive // t is first in every helper
-	modes ...filterv3.ProcessingMode_BodySendMode) *side {
+func (h *harness) open(t testing.TB, ctx context.Context, modes ...filterv3.ProcessingMode_BodySendMode) *side { //nolint:revive // t is first in every helper
 	t.Helper()
 	st, err := h.client.Process(ctx)
 	if err != nil {

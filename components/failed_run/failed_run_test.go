@@ -249,7 +249,7 @@ func TestRemindersStay(t *testing.T) {
 
 // random is a conversation of runs that fail and pass, and of other things.
 func random(seed uint64, n int) *pipeline.Transcript {
-	r := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // the same conversations every time
+	r := rand.New(rand.NewPCG(seed, 3))
 	all := make([][]pipelinetest.Output, n)
 	for i := range all {
 		for range 1 + r.IntN(2) {

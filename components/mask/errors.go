@@ -3,6 +3,7 @@ package mask
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/contextguru/contextguru/components/internal/errline"
@@ -134,9 +135,9 @@ func runs(numbers []int) string {
 			break
 		}
 		from := i
-		for i++; i < len(numbers) && numbers[i] <= numbers[i-1]+1; i++ { //nolint:revive // the loop is the search
+		for i++; i < len(numbers) && numbers[i] <= numbers[i-1]+1; i++ {
 		}
-		if part := fmt.Sprint(numbers[from]); numbers[i-1] == numbers[from] {
+		if part := strconv.Itoa(numbers[from]); numbers[i-1] == numbers[from] {
 			parts = append(parts, part)
 		} else {
 			parts = append(parts, fmt.Sprint(part, "-", numbers[i-1]))

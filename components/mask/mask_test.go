@@ -227,7 +227,7 @@ func TestValidate(t *testing.T) {
 
 // random is a conversation of outputs of many sorts.
 func random(seed uint64, turns int) *pipeline.Transcript {
-	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // the same conversations every time
+	r := rand.New(rand.NewPCG(seed, 7))
 	all := make([][]pipelinetest.Output, turns)
 	for i := range all {
 		for range r.IntN(4) {

@@ -67,8 +67,10 @@ func TestManyClientsAtOnce(t *testing.T) {
 		group.Go(func() { c.client(i) })
 	}
 	c.stay.Wait()
-	if n := metric(t, c.s, "contextguru_in_flight_bytes"); n == 0 {
-		t.Error("nothing is in flight: nobody stalls in the upload of a body")
+	// Some clients still stall in their uploads. What they only announced must
+	// not be reserved: it would keep others out.
+	if n := metric(t, c.s, "contextguru_in_flight_bytes"); n != 0 {
+		t.Errorf("%v bytes are reserved for bodies that have not come", n)
 	}
 	close(c.stalled)
 	leavers.Wait()

@@ -176,7 +176,7 @@ func TestMetricNames(t *testing.T) {
 	want := map[string]string{
 		"contextguru.exchanges": "{exchange}", "contextguru.optouts": "{exchange}", "contextguru.request.bytes": "By",
 		"contextguru.tokens": "{token}", "contextguru.tokens.saved": "{token}", "contextguru.edits": "{edit}", "contextguru.declines": "{segment}",
-		"contextguru.markers": "{marker}", "contextguru.rewrite.duration": "s", "contextguru.component.duration": "s", "contextguru.in_flight.bytes": "By",
+		"contextguru.markers": "{marker}", "contextguru.store.conflicts": "{marker}", "contextguru.rewrite.duration": "s", "contextguru.component.duration": "s", "contextguru.in_flight.bytes": "By",
 		"contextguru.memo.hits": "{segment}", "contextguru.memo.misses": "{segment}", "contextguru.memo.entries": "{segment}", "contextguru.memo.bytes": "By",
 	}
 	if !lossy(s, false) {
@@ -205,7 +205,7 @@ func TestMetricNames(t *testing.T) {
 		"contextguru_component_duration_seconds histogram", "contextguru_declines_total counter", "contextguru_edits_total counter",
 		"contextguru_exchanges_total counter", "contextguru_in_flight_bytes gauge", "contextguru_markers_total counter", "contextguru_memo_bytes gauge",
 		"contextguru_memo_entries gauge", "contextguru_memo_hits_total counter", "contextguru_memo_misses_total counter", "contextguru_optouts_total counter", "contextguru_request_bytes_total counter", "contextguru_rewrite_duration_seconds histogram",
-		"contextguru_tokens_saved_total counter", "contextguru_tokens_total counter", "go_goroutines gauge", "process_resident_memory_bytes gauge", "target_info gauge",
+		"contextguru_store_conflicts_total counter", "contextguru_tokens_saved_total counter", "contextguru_tokens_total counter", "go_goroutines gauge", "process_resident_memory_bytes gauge", "target_info gauge",
 	}
 	if !lossy(s, false) {
 		wantPage = append(wantPage, "contextguru_lossless_only_total counter")

@@ -80,7 +80,7 @@ func (w *writer) plot() plot {
 func (w *writer) result(p *plot, id string, earlier []plotResult) plotResult {
 	r := plotResult{
 		id: id, tool: pick(w, "bash", "bash", "run_tests", "read_file", "search", "mcp__gw__context_guru_expand", "context_guru_expand"),
-		args:     pick(w, `{"command":"make test"}`, `{"command":"cat main.go"}`, `{"command":"cat build.log"}`, `{"path":"a/b.go"}`, `{}`),
+		args:     pick(w, `{"command":"make test"}`, `{"command":"go test ./..."}`, `{"command":"cat main.go"}`, `{"command":"cat build.log"}`, `{"path":"a/b.go"}`, `{}`),
 		asString: w.chance(60), failed: !p.plain && w.chance(10), image: w.chance(10), twice: !p.plain && w.chance(3),
 	}
 	if w.chance(3) { // it printed nothing, as an empty list

@@ -1,6 +1,7 @@
 package laws_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -35,6 +36,9 @@ func TestGenerated(t *testing.T) {
 		{"generated any order", func(rnd *rand.Rand) parts {
 			made := slices.DeleteFunc(steps(t, eager()), func(pipeline.Step) bool { return rnd.IntN(5) == 0 })
 			rnd.Shuffle(len(made), func(i, j int) { made[i], made[j] = made[j], made[i] })
+			// What writes a text anew has to come before what cuts lines out, or the
+			// cut is made in what was written when it is sent again.
+			slices.SortStableFunc(made, func(a, b pipeline.Step) int { return cmp.Compare(b.Kind, a.Kind) })
 			return parts{steps: made, bare: rnd.IntN(2) == 0, horizon: 200 << rnd.IntN(6)}
 		}},
 	} {
@@ -92,4 +96,42 @@ func sameDecisions(a, b *trial) error {
 		}
 	}
 	return nil
+}
+
+// TestLong holds the product to the laws on outputs as long as they get in
+// practice: a line, a document, a log, each sent twice.
+func TestLong(t *testing.T) {
+	t.Parallel()
+	w := newWriter(2)
+	const size = 200 << 10
+	var line, doc, log strings.Builder
+	for line.Len() < size {
+		line.WriteString(w.words(50))
+	}
+	doc.WriteString("[\n")
+	for doc.Len() < size {
+		doc.WriteString(indented(w.container(3), "  ") + ",\n")
+	}
+	doc.WriteString("null]")
+	for log.Len() < size {
+		log.WriteString(w.log(50))
+	}
+	p := plot{model: "gpt-4o", system: `""`, look: look{comma: ",", colon: ":"}, plain: true}
+	for range 2 {
+		turn := plotTurn{say: `"next"`}
+		for i, text := range []string{line.String(), doc.String(), log.String()} {
+			turn.results = append(turn.results, plotResult{
+				id: fmt.Sprint("c", len(p.turns), i), tool: "run", args: `{}`, leaves: []string{w.spell(text, spellASCII)}, asString: true,
+			})
+		}
+		p.turns = append(p.turns, turn)
+	}
+	for name, made := range map[string]parts{"defaults": {steps: steps(t, nil)}, "eager": {steps: steps(t, eager()), horizon: 1000}} {
+		c := conversation{name: name, dialect: wire.OpenAIChat, model: p.model, requests: p.write(wire.OpenAIChat)}
+		judged := try(t, made, c, 1)
+		report(t, c, judged.found)
+		if len(judged.edits) < 4 {
+			t.Errorf("%s: only %d edits", name, len(judged.edits))
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -65,7 +66,13 @@ func (w *writer) output() string {
 
 func (w *writer) anyOutput() string {
 	var text string
-	switch w.IntN(16) {
+	switch w.IntN(20) {
+	case 15, 16:
+		text = w.table()
+	case 17:
+		text = w.run()
+	case 18:
+		text = w.matches()
 	case 0, 1, 2:
 		text = w.document(1 + w.IntN(5))
 	case 3, 4, 5:
@@ -169,6 +176,81 @@ func (w *writer) diff() string {
 	b.WriteString("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n")
 	for range w.IntN(80) {
 		b.WriteString(pick(w, " ", "+", "-") + w.words(4) + "\n")
+	}
+	return b.String()
+}
+
+// table is an array of records that are alike, or nearly, alone or where
+// programs put one.
+func (w *writer) table() string {
+	names := []string{"id", "name", "größe", "error", "a,b", "ok", "n"}[:2+w.IntN(6)]
+	odd := w.chance(20)
+	rows := make([]string, 2+w.IntN(60))
+	for i := range rows {
+		var cells []string
+		for _, name := range names {
+			value := pick(w, "null", "true", "0", "1.0", "12345678901234567890123", `""`, `"5"`, `"null"`, `" x "`, `"a,b: c"`, `"-"`, `"#"`, w.spell(w.words(1+w.IntN(4)), pick(w, spellings...)))
+			switch {
+			case name == "id":
+				value = strconv.Itoa(i)
+			case name == "n":
+				value = fmt.Sprintf(`{"x":%d,"y":{"z":%s}}`, i, value)
+			}
+			cells = append(cells, `"`+name+`":`+value)
+		}
+		if odd && w.chance(10) {
+			cells = cells[1:]
+		}
+		rows[i] = "{" + strings.Join(cells, ",") + "}"
+	}
+	doc := "[" + strings.Join(rows, ",") + "]"
+	if w.chance(40) {
+		doc = indented(doc, pick(w, "  ", "\t"))
+	}
+	switch w.IntN(6) {
+	case 0:
+		return `{"total": 3, "rows": ` + doc + `}`
+	case 1:
+		return `{"content":[{"type":"text","text":` + w.spell(doc, pick(w, spellings...)) + `}]}`
+	case 2:
+		return "Exit code: " + strconv.Itoa(w.IntN(2)) + "\n" + doc + "\nTook 1.2 s"
+	default:
+		return doc + pick(w, "", "\n")
+	}
+}
+
+// run is a run of tests, as the tools print one.
+func (w *writer) run() string {
+	var b strings.Builder
+	failed := 0
+	for i := range 5 + w.IntN(80) {
+		if w.chance(8) {
+			failed++
+			fmt.Fprintf(&b, "--- FAIL: Test%d (0.01s)\n    x_test.go:%d: %s\n", i, i, w.words(5))
+			continue
+		}
+		fmt.Fprintf(&b, "=== RUN   Test%d\n--- PASS: Test%d (0.0%ds)\n", i, i, w.IntN(9))
+	}
+	if failed > 0 {
+		b.WriteString("FAIL\nexit status 1\nFAIL\texample.com/x\t0.2s\n")
+	} else {
+		b.WriteString("PASS\nok  \texample.com/x\t0.2s\n")
+	}
+	return b.String()
+}
+
+// matches is what a search prints, with or without the context of a match.
+func (w *writer) matches() string {
+	var b strings.Builder
+	for range 1 + w.IntN(8) {
+		file := pick(w, "a/b.go", "./größe/c.ts", "src/very/deep/folder/of/a/project/main.py", `C:\dir\x.cs`)
+		for line := range w.IntN(12) {
+			sep := pick(w, ":", ":", "-")
+			fmt.Fprintf(&b, "%s%s%d%s%s\n", file, sep, 10*line+w.IntN(9), sep, w.words(1+w.IntN(6)))
+		}
+		if w.chance(30) {
+			b.WriteString("--\n")
+		}
 	}
 	return b.String()
 }

@@ -73,6 +73,7 @@ func judge(s, lossless *subject, c conversation, seed uint64) *trial {
 	t.turns = spread(len(c.requests))
 	t.walk()
 	t.memos()
+	t.forked()
 	t.tenants()
 	t.again()
 	t.rekeyed()
@@ -234,6 +235,29 @@ func (t *trial) memos() {
 	i := t.rnd.IntN(len(t.turns))
 	sent, _ := t.s.start(usualMemo).rewrite(t.request(t.turns[i]))
 	t.same(t.turns[i], t.sent[i], sent, "a restarted replica")
+}
+
+// forked sends the last turn with another first output, as after an edit of the
+// history, to a replica that saw the turn as it was and to one that did not.
+func (t *trial) forked() {
+	turn := t.turns[len(t.turns)-1]
+	q := t.request(turn)
+	where, err := places(q.body)
+	t.add(lawOutside, turn, err)
+	for path, p := range where {
+		if p.order != 0 {
+			continue
+		}
+		warm := t.s.start(usualMemo)
+		_, _ = warm.rewrite(q)
+		if q.body, err = replaceAt(q.body, path, `"something else"`); err != nil {
+			t.add(lawOutside, turn, err)
+			return
+		}
+		want, _ := t.s.start(usualMemo).rewrite(q)
+		sent, _ := warm.rewrite(q)
+		t.same(turn, want, sent, "a replica that knows another branch of the conversation")
+	}
 }
 
 // tenants sends the last turn for another tenant.

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -114,6 +115,20 @@ func (s *scanner) skip() error {
 	for {
 		if _, err := s.next(); err != nil || len(s.stack) == depth {
 			return err
+		}
+	}
+}
+
+// replaceAt puts a value in the place of the string at a path.
+func replaceAt(body []byte, path, value string) ([]byte, error) {
+	s := scan(body)
+	for {
+		t, err := s.next()
+		if err != nil {
+			return nil, fmt.Errorf("look for %s: %w", path, err)
+		}
+		if t.isString() && !t.name && s.path() == path {
+			return slices.Concat(body[:t.start], []byte(value), body[s.end:]), nil
 		}
 	}
 }

@@ -190,10 +190,10 @@ func (w *writer) table() string {
 		var cells []string
 		for _, name := range names {
 			value := pick(w, "null", "true", "0", "1.0", "12345678901234567890123", `""`, `"5"`, `"null"`, `" x "`, `"a,b: c"`, `"-"`, `"#"`, w.spell(w.words(1+w.IntN(4)), pick(w, spellings...)))
-			switch {
-			case name == "id":
+			switch name {
+			case "id":
 				value = strconv.Itoa(i)
-			case name == "n":
+			case "n":
 				value = fmt.Sprintf(`{"x":%d,"y":{"z":%s}}`, i, value)
 			}
 			cells = append(cells, `"`+name+`":`+value)

@@ -10,8 +10,11 @@ import (
 	"github.com/contextguru/contextguru/components/extract"
 	failedrun "github.com/contextguru/contextguru/components/failed_run"
 	"github.com/contextguru/contextguru/components/format"
+	"github.com/contextguru/contextguru/components/linecap"
 	"github.com/contextguru/contextguru/components/mask"
+	"github.com/contextguru/contextguru/components/searchfold"
 	"github.com/contextguru/contextguru/components/smartcrush"
+	"github.com/contextguru/contextguru/components/textclean"
 	"github.com/contextguru/contextguru/components/toon"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -24,8 +27,11 @@ func All() []pipeline.Spec {
 		extract.Spec(),
 		failedrun.Spec(),
 		format.Spec(),
+		linecap.Spec(),
 		mask.Spec(),
+		searchfold.Spec(),
 		smartcrush.Spec(),
+		textclean.Spec(),
 		toon.Spec(),
 	}
 }

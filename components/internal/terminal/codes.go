@@ -61,13 +61,13 @@ func Scan(text string) (Code, bool) {
 		return sequence(text)
 	case ']', 'P', 'X', '^', '_':
 		return held(text)
-	case '(', ')', '*', '+', '-', '.', '/', '#', '%':
-		if len(text) < 3 || !isLetter(text[2]) && !isDigit(text[2]) {
+	case '(', ')', '*', '+', '#', '%':
+		if len(text) < 3 || !isLetter(text[2]) && !isDigit(text[2]) && text[2] != '@' {
 			return Code{}, false
 		}
 		c := Code{Len: 3}
-		if text[2] != 'B' || second == '#' { // other letters than the usual ones, or other sizes
-			c.Kind = Other
+		if usual := text[2] == 'B' && second != '#' && second != '%' || second == '%' && text[2] == 'G'; !usual {
+			c.Kind = Other // other letters, or other sizes
 		}
 		return c, true
 	case '=', '>', '7':
@@ -123,7 +123,10 @@ func sequence(text string) (Code, bool) {
 		c.Kind = Other
 		return c, strings.IndexByte("pqvwxyz{|}~", text[i]) >= 0
 	case parameters != "" && parameters[0] >= '<':
-		return c, true // private ones switch modes and ask questions
+		if text[i] == 'J' || text[i] == 'K' {
+			c.Kind = Other
+		}
+		return c, true // the others switch modes and ask questions
 	}
 	c.Kind, c.N = kindOf(text[i], parameters)
 	return c, true

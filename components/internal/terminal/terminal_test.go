@@ -39,6 +39,8 @@ func TestScan(t *testing.T) {
 		"\x1bPq\x1b\\x":              {Len: 5, Holds: true},
 		"\x1b(Bx":                    {Len: 3},
 		"\x1b(0x":                    {Len: 3, Kind: terminal.Other},
+		"\x1b%Gx":                    {Len: 3},
+		"\x1b%B":                     {Len: 3, Kind: terminal.Other},
 		"\x1b#8x":                    {Len: 3, Kind: terminal.Other},
 		"\x1b=":                      {Len: 2},
 		"\x1bM":                      {Len: 2, Kind: terminal.Away},

@@ -6,6 +6,9 @@
 //	[superseded by a later run] <<cg:ID>> [full output: call context_guru_expand]
 //	========= 3 failed, 5 passed in 0.12s =========
 //
+// With keep_errors all lines that report an error stay, up to a bound and with
+// their numbers.
+//
 // Commands are compared as the calls spell them, a change of folder in front
 // aside; runs in two folders are two runs. The newest run stays, and so does
 // every run that passed, every output that is not one (a diff, a listing, a
@@ -16,7 +19,10 @@ package failedrun
 import (
 	"context"
 	"crypto/sha256"
+	"strings"
 
+	"github.com/contextguru/contextguru/components/internal/command"
+	"github.com/contextguru/contextguru/components/internal/errview"
 	"github.com/contextguru/contextguru/components/internal/exact"
 	"github.com/contextguru/contextguru/components/internal/excerpt"
 	"github.com/contextguru/contextguru/components/internal/wrapper"
@@ -40,6 +46,8 @@ const maxVerdict = 160
 type Config struct {
 	// MinTokens is the least size of a tool output that is replaced, in tokens.
 	MinTokens int `json:"min_tokens"`
+	// KeepErrors leaves the lines that report errors readable, up to a bound, and not only the verdict.
+	KeepErrors bool `json:"keep_errors"`
 }
 
 // Validate implements pipeline.Validator.
@@ -60,19 +68,19 @@ func Spec() pipeline.Spec {
 type superseder struct{ Config }
 
 // Rewrite implements pipeline.Component.
-func (r superseder) Rewrite(_ context.Context, v pipeline.View, s pipeline.Segment) (pipeline.Edit, error) {
+func (r superseder) Rewrite(ctx context.Context, v pipeline.View, s pipeline.Segment) (pipeline.Edit, error) {
 	if s.Tokens < r.MinTokens {
 		return pipeline.Decline(pipeline.ReasonBelowMinTokens), nil
 	}
-	c, ok := commandOf(s.Args)
+	c, ok := command.Of(s.Args)
 	if !ok {
 		return pipeline.Decline(reasonNoCommand), nil
 	}
-	if c.shows() {
+	if c.Shows() {
 		return pipeline.Decline(reasonNotRun), nil
 	}
-	again := pipeline.Once(v, r, func() map[string]*reruns { return findReruns(v) })[c.text]
-	if !again.after(c.dir, s.Turn) {
+	again := pipeline.Once(v, r, func() map[string]*reruns { return findReruns(v) })[c.Text]
+	if !again.after(c.Dir, s.Turn) {
 		return pipeline.Decline(reasonNewest), nil
 	}
 	if exact.IsNumbered(s.Text) || exact.IsDiff(s.Text) {
@@ -90,18 +98,30 @@ func (r superseder) Rewrite(_ context.Context, v pipeline.View, s pipeline.Segme
 	if again.texts[sha256.Sum256([]byte(s.Text))] > s.Turn {
 		return pipeline.Decline(reasonRepeated), nil
 	}
-	verdict := j.verdict
-	if verdict == "" && inside.Failed() {
-		verdict = inside.StatusLine
+	var after strings.Builder
+	if r.KeepErrors {
+		found, err := errview.Find(ctx, &s)
+		if err != nil {
+			return pipeline.Edit{}, err
+		}
+		if found.Total > 0 {
+			after.WriteString(" " + errview.CountLines(s.Text))
+			found.Write(&after)
+			j.verdict = ""
+		}
 	}
-	loss := pipeline.Loss{Before: "[superseded by a later run] ", Hint: pipeline.HintFullOutput}
-	if line := excerpt.Line(verdict, maxVerdict); line != "" {
-		loss.After = "\n" + line
+	if j.verdict == "" && inside.Failed() {
+		j.verdict = inside.StatusLine
+	}
+	if line := excerpt.Whole(j.verdict, maxVerdict); line != "" {
+		after.WriteString("\n" + line)
 	}
 	for _, reminder := range wrapper.Reminders(s.Text) {
-		loss.After += "\n" + reminder
+		after.WriteString("\n" + reminder)
 	}
-	return pipeline.Offload(loss), nil
+	return pipeline.Offload(pipeline.Loss{
+		Before: "[superseded by a later run] ", After: after.String(), Hint: pipeline.HintFullOutput,
+	}), nil
 }
 
 // reruns is what is known of the runs of one command.
@@ -135,8 +155,8 @@ func findReruns(v pipeline.View) map[string]*reruns {
 	}
 	calls := map[string][]call{}
 	for o := range v.Outputs() {
-		if c, ok := commandOf(o.Args); ok && !c.shows() {
-			calls[c.text] = append(calls[c.text], call{o, c.dir})
+		if c, ok := command.Of(o.Args); ok && !c.Shows() {
+			calls[c.Text] = append(calls[c.Text], call{o, c.Dir})
 		}
 	}
 	found := map[string]*reruns{}

@@ -202,10 +202,33 @@ func TestVerdicts(t *testing.T) {
 		}
 		want := "[superseded by a later run] " + pipeline.Marker(pipelinetest.Keys(t).Mint(c.text)) + pipeline.HintFullOutput
 		if c.want != "" {
-			want += "\n" + strings.ReplaceAll(c.want, "\t", " ")
+			want += "\n" + c.want
 		}
 		if got[0] != "" || outcomes[0].Lossy.Text != want {
 			t.Errorf("%s: %q and %+v, want %q", name, got[0], outcomes[0].Lossy, want)
+		}
+	}
+}
+
+// With keep_errors, what failed stays, and a verdict only where no line does.
+func TestKeepErrors(t *testing.T) {
+	t.Parallel()
+	step, err := failedrun.Spec().Build(func(into any) error { return json.Unmarshal([]byte(`{"keep_errors":true}`), into) }, pipeline.Deps{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settings(t, 0)
+	s.Steps = []pipeline.Step{step}
+	for name, c := range map[string]struct{ text, want string }{
+		"errors":  {"error: a\n" + failing("x"), " 32 lines, 2 errors:\n1: error: a\n32: 2 failed, 3 passed in 0.1s"},
+		"a cause": {"Exit code 7\n" + filler("x"), "\nExit code 7"},
+		"nothing": {"1 failing\n" + filler("x"), " 31 lines, 1 error:\n1: 1 failing"},
+	} {
+		transcript := pipelinetest.Transcript(turns(run(c.text), run(passing("b")))...)
+		o := pipelinetest.Run(t, pipeline.New(s), transcript)[0]
+		want := "[superseded by a later run] " + pipeline.Marker(s.Markers.Mint(c.text)) + pipeline.HintFullOutput + c.want
+		if o.Lossy == nil || o.Lossy.Text != want {
+			t.Errorf("%s: %+v, want %q", name, o.Lossy, want)
 		}
 	}
 }

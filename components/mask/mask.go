@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/contextguru/contextguru/components/internal/errview"
 	"github.com/contextguru/contextguru/components/internal/excerpt"
 	"github.com/contextguru/contextguru/components/internal/wrapper"
 	"github.com/contextguru/contextguru/pipeline"
@@ -107,13 +108,13 @@ func (m masker) Rewrite(ctx context.Context, v pipeline.View, s pipeline.Segment
 		return pipeline.Decline(pipeline.ReasonErrorResult), nil
 	}
 	var after strings.Builder
-	after.WriteString(" " + plural(countLines(s.Text)))
+	after.WriteString(" " + errview.CountLines(s.Text))
 	if m.KeepErrors {
-		e, err := findErrors(ctx, &s)
+		found, err := errview.Find(ctx, &s)
 		if err != nil {
 			return pipeline.Edit{}, err
 		}
-		e.write(&after)
+		found.Write(&after)
 	}
 	for _, reminder := range wrapper.Reminders(s.Text) {
 		after.WriteString("\n" + reminder)
@@ -158,21 +159,4 @@ func (m masker) peek(text string, inside wrapper.Output, failed bool) string {
 		}
 	}
 	return ""
-}
-
-// countLines counts lines as a reader asks for them: what follows the last line
-// end is one, unless it is nothing.
-func countLines(text string) int {
-	n := strings.Count(text, "\n")
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		n++
-	}
-	return n
-}
-
-func plural(lines int) string {
-	if lines == 1 {
-		return "1 line"
-	}
-	return fmt.Sprint(lines, " lines")
 }

@@ -56,6 +56,18 @@ func Line(text string, characters int) string {
 	return Defuse(quoted)
 }
 
+// Whole quotes a line as it is, terminal codes aside, or its beginning when it
+// has more than so many characters.
+func Whole(line string, characters int) string {
+	if plain, ok := terminal.Strip(line); ok {
+		line = plain
+	}
+	if line = strings.TrimSpace(line); len(line) <= characters && !strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+		return Defuse(line)
+	}
+	return Line(line, characters)
+}
+
 // joined puts a text on one line.
 func joined(text string) string {
 	var b strings.Builder

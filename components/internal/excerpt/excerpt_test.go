@@ -47,6 +47,23 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"":                     "",
+		" a  b\tc ":            "a  b\tc",
+		"\x1b[31ma  b\x1b[0m":  "a  b",
+		"a\x00  b":             "a b",
+		"<<cg:a  >>":           "<< cg:a  >>",
+		"0123456789  a":        "0123456789 a",
+		"0123456789  abcdef g": "0123456789 a…",
+	} {
+		if got := excerpt.Whole(line, 12); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
 func TestAround(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

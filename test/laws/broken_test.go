@@ -193,7 +193,7 @@ func brokenProducts(tb testing.TB) map[string]brokenProduct {
 		"an error lost with the noise":    bent(lawErrors, replacing(`ERROR: it went wrong\n`, ``)),
 		"an error in a range nobody told": bent(lawErrors, replacing(`ERROR: the disk is full\n`, ``)),
 		"a failed call cut":               bent(lawErrors, failedCut),
-		"a view longer than the text":     bent(lawSmaller, replacing("[identical", strings.Repeat("[identical", 9999))),
+		"a view longer than the text":     bent(lawSmaller, replacing(`"[identical`, `"`+strings.Repeat("long ", 9999)+"[identical")),
 		"numbers written anew": with(lawEquivalent, true, broken(pipeline.KindReformat, func(s pipeline.Segment) pipeline.Edit {
 			var v any
 			if json.Unmarshal([]byte(s.Text), &v) != nil {

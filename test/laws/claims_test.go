@@ -35,6 +35,7 @@ type judged struct {
 func judgedComponents() []judged {
 	return []judged{
 		{name: "textclean", same: sameScreen},
+		{name: "searchfold", plainly: true},
 		{name: "format", same: sameDocuments},
 		{name: "toon", same: sameTables},
 		{name: "dedup"},
@@ -43,6 +44,7 @@ func judgedComponents() []judged {
 		{name: "mask", plainly: true},
 		{name: "extract"},
 		{name: "collapse"},
+		{name: "linecap", plainly: true},
 	}
 }
 

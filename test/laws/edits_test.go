@@ -120,8 +120,10 @@ type edit struct {
 	grown int
 	// ids are the markers in sent, those in the client's text left aside.
 	ids []string
-	// by is the component that edited it last, if the report tells.
-	by string
+	// by is the component that edited it last, if the report tells; plainly is set
+	// when one of those that edited it is judged plainly.
+	by      string
+	plainly bool
 }
 
 // compare returns the strings in which two requests differ. It is an error for

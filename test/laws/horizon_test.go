@@ -94,3 +94,23 @@ func withoutEdits(s seen, places map[int]bool) (restored []byte) {
 	}
 	return append(restored, s.sent[at:]...)
 }
+
+// horizonMoved reports whether a rewritten request was rewritten again for one
+// reason only: another turn is a horizon in it. Horizons count what the client
+// sent, and nobody sees how long an output was before an edit that left no
+// marker, so that case cannot be excluded.
+func (t *trial) horizonMoved(i int, sent, twice []byte, report *rewrite.Report) bool {
+	if report.Horizon == 0 || report.Horizon == t.horizons[i] {
+		return false
+	}
+	where, err := places(sent)
+	if err != nil {
+		return false
+	}
+	edits, err := compare(sent, twice, where)
+	if err != nil {
+		return false
+	}
+	attribute(edits, report)
+	return !slices.ContainsFunc(edits, func(e edit) bool { return !t.s.late(e.by) })
+}

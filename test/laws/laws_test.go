@@ -87,8 +87,7 @@ func judgeEdits(edits []edit, where map[string]*place, made []claim, original fu
 		if before, after := count(e.client), count(e.sent); after >= before {
 			add(lawSmaller, fmt.Errorf("%d tokens became %d", before, after))
 		}
-		by, _ := find(e.by)
-		if len(e.ids) == 0 && by.plainly {
+		if len(e.ids) == 0 && e.plainly {
 			continue
 		}
 		if len(e.ids) == 0 {
@@ -98,7 +97,7 @@ func judgeEdits(edits []edit, where map[string]*place, made []claim, original fu
 			}
 			continue
 		}
-		if e.place.isError && !by.plainly { // at a horizon it may be superseded
+		if e.place.isError && !e.plainly { // at a horizon it may be superseded
 			add(lawErrors, errors.New("a failed call lost text"))
 		}
 		if len(e.ids) > 1 {
@@ -111,7 +110,7 @@ func judgeEdits(edits []edit, where map[string]*place, made []claim, original fu
 			}
 			add(lawRestore, err)
 		}
-		if !by.plainly {
+		if !e.plainly {
 			judgeView(e, where, made, add)
 		}
 	}

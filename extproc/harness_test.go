@@ -80,7 +80,7 @@ func start(t testing.TB, s setup) *harness {
 		Steps:   []pipeline.Step{{Meta: pipeline.Meta{Name: "shorten", Kind: pipeline.KindOffload}, Component: s.component}},
 		Markers: keys, Lossy: true, Hints: true, Counter: words{}, Memo: pipeline.NewMemo(0),
 	})
-	rc := rewrite.Config{Pipeline: func(string) *pipeline.Pipeline { return p }, Store: h.store, MaxBody: 1 << 20}
+	rc := rewrite.Config{Pipeline: func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }, Store: h.store, MaxBody: 1 << 20}
 	if s.rewriter != nil {
 		s.rewriter(&rc)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -44,11 +45,13 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 		return nil, err
 	}
 	e.rewriter = rewrite.New(rewrite.Config{
-		Pipeline: func(model string) *pipeline.Pipeline { return pipelines[tokens.EncodingFor(model)] },
-		Store:    e.store,
-		TTL:      c.Store.TTL.Std(),
-		MaxBody:  int(c.Limits.BodyBytes),
-		Limits:   wire.Limits{Segments: c.Limits.Segments},
+		Pipeline: func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline {
+			return pipelines[tokens.EncodingFor(choice.Model)]
+		},
+		Store:   e.store,
+		TTL:     c.Store.TTL.Std(),
+		MaxBody: int(c.Limits.BodyBytes),
+		Limits:  wire.Limits{Segments: c.Limits.Segments},
 	})
 	return e, nil
 }

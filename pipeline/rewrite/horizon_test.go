@@ -25,14 +25,14 @@ func (old) Rewrite(context.Context, pipeline.View, pipeline.Segment) (pipeline.E
 func horizonRig(t *testing.T, distance int) *rig {
 	t.Helper()
 	return newRig(t, func(c *rewrite.Config) {
-		first := c.Pipeline("m")
+		first := c.Pipeline(t.Context(), rewrite.Choice{Model: "m"})
 		steps := append([]pipeline.Step{{Meta: pipeline.Meta{Name: "old", Kind: pipeline.KindOffload, When: pipeline.AtHorizon}, Component: old{}}}, first.Steps()...)
 		keys, err := pipeline.NewKeyring(pipeline.Key{ID: "k", Secret: []byte("0123456789abcdef")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := pipeline.New(pipeline.Settings{Steps: steps, Markers: keys, Lossy: true, Counter: letters{}, Memo: pipeline.NewMemo(0), HorizonTokens: distance})
-		c.Pipeline = func(string) *pipeline.Pipeline { return p }
+		c.Pipeline = func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }
 	})
 }
 

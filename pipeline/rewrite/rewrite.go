@@ -15,9 +15,10 @@ import (
 
 // Config is what a Rewriter is made of.
 type Config struct {
-	// Pipeline returns the pipeline for a model: its counter must count in the
-	// model's encoding.
-	Pipeline func(model string) *pipeline.Pipeline
+	// Pipeline returns the pipeline for a request: its counter must count in the
+	// model's encoding. Requests of one conversation must get pipelines of one
+	// digest.
+	Pipeline func(ctx context.Context, c Choice) *pipeline.Pipeline
 	// Store keeps the originals.
 	Store store.Store
 	// TTL is the sliding lifetime of an original; 0 is the store's default.
@@ -26,6 +27,16 @@ type Config struct {
 	MaxBody int
 	// Limits bound what is parsed.
 	Limits wire.Limits
+}
+
+// Choice is what a request's pipeline may be chosen by.
+type Choice struct {
+	// Model is the model of the body or else of the path; it may be empty.
+	Model string
+	// Tenant is the owner of the originals, empty for none.
+	Tenant string
+	// Transcript is the request as it was parsed.
+	Transcript *pipeline.Transcript
 }
 
 // Rewriter makes bodies smaller. It is immutable and safe for concurrent use.
@@ -114,7 +125,7 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 		return
 	}
 	report.Model, report.Stream = cmp.Or(t.Model, req.Model), t.Stream
-	p := r.c.Pipeline(report.Model)
+	p := r.c.Pipeline(ctx, Choice{Model: report.Model, Tenant: req.Tenant, Transcript: t})
 	res, err := p.Run(ctx, t)
 	if err != nil {
 		report.Reason = ended(err)

@@ -68,7 +68,7 @@ func newRig(t testing.TB, change func(*rewrite.Config)) *rig {
 		},
 		Markers: keys, Lossy: true, Counter: letters{}, Memo: pipeline.NewMemo(0),
 	})
-	c := rewrite.Config{Pipeline: func(string) *pipeline.Pipeline { return p }, Store: memory}
+	c := rewrite.Config{Pipeline: func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }, Store: memory}
 	if change != nil {
 		change(&c)
 	}
@@ -174,9 +174,9 @@ func TestModelOfThePath(t *testing.T) {
 			var asked []string
 			r := newRig(t, func(config *rewrite.Config) {
 				before := config.Pipeline
-				config.Pipeline = func(model string) *pipeline.Pipeline {
-					asked = append(asked, model)
-					return before(model)
+				config.Pipeline = func(ctx context.Context, choice rewrite.Choice) *pipeline.Pipeline {
+					asked = append(asked, choice.Model)
+					return before(ctx, choice)
 				}
 			})
 			_, report := r.do(t, rewrite.Request{Body: c.body, Model: c.path, Tenant: "t"})

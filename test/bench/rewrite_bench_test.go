@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -54,7 +55,7 @@ func newRewriter(b testing.TB, memo *pipeline.Memo) *rewrite.Rewriter {
 		steps = append(steps, step)
 	}
 	p := pipeline.New(pipeline.Settings{Steps: steps, Markers: keys, Lossy: true, Hints: true, Counter: counting{counter}, Memo: memo})
-	return rewrite.New(rewrite.Config{Pipeline: func(string) *pipeline.Pipeline { return p }, Store: memory, MaxBody: maxBody})
+	return rewrite.New(rewrite.Config{Pipeline: func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }, Store: memory, MaxBody: maxBody})
 }
 
 func BenchmarkRewrite(b *testing.B) {

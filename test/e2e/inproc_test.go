@@ -92,7 +92,7 @@ func processorConfig(t *testing.T, log *proc.Log, first []pipeline.Step) extproc
 		Steps: append(first, steps(t)...), Markers: keys, Lossy: true, Hints: true, Counter: counter(t), Memo: pipeline.NewMemo(0),
 	})
 	return extproc.Config{
-		Rewriter: rewrite.New(rewrite.Config{Pipeline: func(string) *pipeline.Pipeline { return p }, Store: memory, MaxBody: 32 << 20}),
+		Rewriter: rewrite.New(rewrite.Config{Pipeline: func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }, Store: memory, MaxBody: 32 << 20}),
 		Tenant: func(get func(string) string) string {
 			if names := tenants.FromGateway(get); len(names) > 0 {
 				return names[0]

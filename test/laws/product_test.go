@@ -142,9 +142,11 @@ func newSubject(tb testing.TB, p parts) *subject {
 			})
 		}
 		rewriter := rewrite.New(rewrite.Config{
-			Pipeline: func(model string) *pipeline.Pipeline { return pipelines[tokens.EncodingFor(model)] },
-			Store:    kept,
-			Limits:   p.limits,
+			Pipeline: func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline {
+				return pipelines[tokens.EncodingFor(choice.Model)]
+			},
+			Store:  kept,
+			Limits: p.limits,
 		})
 		return &replica{rewrite: rewriting(ctx, rewriter, p.bend), forget: memo.Flush}
 	}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"crypto/sha256"
+	"iter"
 	"strings"
 )
 
@@ -84,6 +85,12 @@ type Transcript struct {
 	Decode func(value []byte) (string, bool)
 	// Encode returns the JSON value that stands for a text in a value's place.
 	Encode func(value []byte, text string) []byte
+	// Preamble yields the texts in front of the first assistant message: the
+	// system's and the user's, not those of tools. Every request of a
+	// conversation has the same; the form a client gives them, cache marks and
+	// where the system's stand in the body do not show. Each call reads those
+	// texts in the body anew. Nil means that they are not known.
+	Preamble iter.Seq[string]
 }
 
 // Value returns the segment's JSON value as the client wrote it.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,9 @@ func checkParse(t *testing.T, d Dialect, body []byte) {
 			t.Fatalf("the two ways to skip disagree:\n%s", diff)
 		}
 	}
+	if texts := slices.Collect(got.Preamble); slices.Contains(texts, "") {
+		t.Fatalf("the preamble has empty texts: %q", texts)
+	}
 	end, turn := 0, 0
 	for i := range got.Segments {
 		s := &got.Segments[i]
@@ -122,6 +126,9 @@ func checkSplice(t *testing.T, d Dialect, before *pipeline.Transcript, patches [
 	}
 	if len(after.Segments) != len(before.Segments) {
 		t.Fatalf("%d segments became %d: %q", len(before.Segments), len(after.Segments), out)
+	}
+	if diff := cmp.Diff(slices.Collect(before.Preamble), slices.Collect(after.Preamble)); diff != "" {
+		t.Fatalf("edits of tool outputs changed the preamble:\n%s", diff)
 	}
 	// Between the edited values, and around them, the bytes are the client's.
 	from, at, next := 0, 0, 0

@@ -15,6 +15,7 @@ const (
 	keyStream
 	keyVersion
 	keyThread
+	keySystem
 	keyPreviousMessage
 	keyRole
 	keyContent
@@ -87,7 +88,7 @@ const (
 
 // repeatable are the keys of a request that are as good twice as once: whether
 // they are there is all that counts.
-const repeatable = keyVersion | keyThread | heldKeys
+const repeatable = keyVersion | keyThread | keySystem | heldKeys
 
 // heldKeys name history that the provider keeps.
 const heldKeys = keyPreviousResponse | keyConversation | keyPreviousMessage | keyCachedContent
@@ -105,6 +106,8 @@ func keyOf(name []byte) keys {
 		return keyVersion
 	case "thread":
 		return keyThread
+	case "system":
+		return keySystem
 	case "previous_message_id":
 		return keyPreviousMessage
 	case "role":
@@ -149,6 +152,8 @@ func otherKeyOf(name []byte) keys {
 		return keyPreviousResponse
 	case "conversation":
 		return keyConversation
+	case "instructions", "systemInstruction", "system_instruction":
+		return keySystem
 	case "call_id":
 		return keyCallID
 	case "output":

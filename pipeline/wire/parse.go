@@ -3,11 +3,13 @@ package wire
 import (
 	"bytes"
 	"hash/maphash"
+	"iter"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/wire/internal/literal"
+	"github.com/contextguru/contextguru/pipeline/wire/internal/preamble"
 )
 
 // Defaults of Limits.
@@ -47,6 +49,8 @@ type Parser struct {
 	pending []call   // of the message being read
 	leaves  []leaf   // text leaves of the message being read
 	results []result // tool results of the message being read
+
+	preamble iter.Seq[string] // of the body, made once
 }
 
 // NewParser returns a parser.
@@ -57,13 +61,18 @@ func NewParser(l Limits) *Parser {
 	if l.Depth <= 0 || l.Depth > DefaultDepth {
 		l.Depth = DefaultDepth
 	}
-	return &Parser{
+	p := &Parser{
 		limits: l,
 		seed:   maphash.MakeSeed(), // finds calls faster, decides nothing
 		// What a client may send is wider than what we would edit: both
 		// questions are answered per segment and per object.
 		opts: []jsontext.Options{jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)},
 	}
+	p.preamble = func(yield func(string) bool) {
+		at := p.root.preamble
+		preamble.Texts(p.root.system, p.body[at.Start:max(at.Start, at.End)], yield)
+	}
+	return p
 }
 
 // Parse locates the segments of a request. The transcript aliases body and is
@@ -106,6 +115,7 @@ func (p *Parser) reset(d Dialect, body []byte) {
 		Segments: p.t.Segments[:0],
 		Decode:   literal.Decode,
 		Encode:   Encode,
+		Preamble: p.preamble,
 	}
 }
 
@@ -132,21 +142,21 @@ func formatOf(d Dialect) (f format, ok bool) {
 		f.levels[0] = keyMessages | keyModel | keyStream
 		f.list, f.element = keyMessages, (*Parser).message
 	case AnthropicMessages, AnthropicPlatform:
-		f.levels[0] = keyMessages | keyModel | keyStream | keyVersion | keyThread
+		f.levels[0] = keyMessages | keyModel | keyStream | keyVersion | keyThread | keySystem
 		f.list, f.element, f.block = keyMessages, (*Parser).message, (*Parser).block
 		f.versioned = d == AnthropicPlatform
 	case OpenAIResponses:
-		f.levels[0] = keyInput | keyModel | keyStream | keyPreviousResponse | keyConversation
+		f.levels[0] = keyInput | keyModel | keyStream | keyPreviousResponse | keyConversation | keySystem
 		f.list, f.element, f.text = keyInput, (*Parser).item, true
 	case Gemini:
 		f.levels = [3]keys{
-			keyContents | keyModel | keyCachedContent | keyRequest | keyGenerateRequest,
-			keyContents | keyModel | keyCachedContent,
+			keyContents | keyModel | keyCachedContent | keySystem | keyRequest | keyGenerateRequest,
+			keyContents | keyModel | keyCachedContent | keySystem,
 		}
 		f.wraps = keyRequest | keyGenerateRequest
 		f.list, f.element, f.lone, f.resources = keyContents, (*Parser).geminiContent, true, true
 	case BedrockConverse:
-		f.levels = [3]keys{keyMessages | keyInput, keyConverse, keyMessages}
+		f.levels = [3]keys{keyMessages | keySystem | keyInput, keyConverse, keyMessages | keySystem}
 		f.wraps = keyInput | keyConverse
 		f.list, f.element, f.block = keyMessages, (*Parser).message, (*Parser).converseBlock
 	default:
@@ -161,6 +171,8 @@ type root struct {
 	lists      int  // how often the conversation is there
 	found      bool // and is what it should be
 	model      []byte
+	system     []byte        // what is said in front of it
+	preamble   pipeline.Span // where it stands, up to the first assistant message
 }
 
 // whole reads the body.
@@ -239,6 +251,8 @@ func (p *Parser) about(key keys) error {
 		if p.format.resources {
 			p.root.model = p.root.model[bytes.LastIndexByte(p.root.model, '/')+1:]
 		}
+	case key == keySystem:
+		p.root.system = value
 	case key == keyStream:
 		p.t.Stream = string(value) == "true"
 	case key&heldKeys != 0 && string(value) != "null":
@@ -270,11 +284,14 @@ func (p *Parser) thread() error {
 // conversation reads the conversation and notes whether it is one.
 func (p *Parser) conversation() error {
 	p.root.lists++
+	p.root.preamble.Start = int(p.dec.InputOffset())
 	switch kind := p.dec.PeekKind(); {
 	case kind == '"' && p.format.text:
 		p.t.Messages++
 		p.root.found = true
-		return p.skip()
+		err := p.skip()
+		p.root.preamble.End = int(p.dec.InputOffset())
+		return err
 	case kind == '{' && p.format.lone:
 		p.root.found = true
 		return p.format.element(p)
@@ -293,6 +310,9 @@ func (p *Parser) stray() error {
 // spoke counts a message and reports whether it opens a turn.
 func (p *Parser) spoke(assistant bool) {
 	p.t.Messages++
+	if !assistant && p.t.Turn == 0 {
+		p.root.preamble.End = int(p.dec.InputOffset())
+	}
 	if assistant && !p.running {
 		p.t.Turn++
 		p.run = len(p.calls)

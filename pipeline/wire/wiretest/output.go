@@ -157,8 +157,13 @@ func Rows() []Row {
 		rows = append(rows, Row{name, []Output{{ID: "c1", Tool: "run", Texts: []string{text}}}})
 	}
 	for _, spelled := range [][2]string{
-		{"ASCII only", `"caf\u00e9 \ud83d\ude00 \u2192"`}, {"upper case", `"caf\u00E9"`}, {"raw", `"café 😀"`}, {"HTML", `"\u003cb\u003e \u0026"`},
-		{"slashes", `"a\/b"`}, {"control characters", `"\u001b[31m\r\n\u0000"`}, {"JSON", `"{\"a\":[1,\"\\u00e9\"]}"`},
+		{"ASCII only", `"caf\u00e9 \ud83d\ude00 \u2192"`},
+		{"upper case", `"caf\u00E9"`},
+		{"raw", `"café 😀"`},
+		{"HTML", `"\u003cb\u003e \u0026"`},
+		{"slashes", `"a\/b"`},
+		{"control characters", `"\u001b[31m\r\n\u0000"`},
+		{"JSON", `"{\"a\":[1,\"\\u00e9\"]}"`},
 	} {
 		one("spelled "+spelled[0], spelled[1])
 	}

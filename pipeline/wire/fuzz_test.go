@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextguru/contextguru/pipeline"
@@ -45,7 +46,8 @@ func FuzzParse(f *testing.F) {
 func checkParse(t *testing.T, d Dialect, body []byte) {
 	t.Helper()
 	before := bytes.Clone(body)
-	got, err := NewParser(Limits{}).Parse(d, body)
+	parser := NewParser(Limits{})
+	got, err := parser.Parse(d, body)
 	if !bytes.Equal(before, body) {
 		t.Fatalf("Parse wrote into the body")
 	}
@@ -67,6 +69,7 @@ func checkParse(t *testing.T, d Dialect, body []byte) {
 	if texts := slices.Collect(got.Preamble); slices.Contains(texts, "") {
 		t.Fatalf("the preamble has empty texts: %q", texts)
 	}
+	checkOutline(t, parser.Outline(), got)
 	end, turn := 0, 0
 	for i := range got.Segments {
 		s := &got.Segments[i]
@@ -86,6 +89,33 @@ func checkParse(t *testing.T, d Dialect, body []byte) {
 	}
 	if out, err := Splice(nil, body, nil); err != nil || !bytes.Equal(out, body) {
 		t.Fatalf("without edits: %q, %v", out, err)
+	}
+}
+
+// checkOutline checks that the elements are whole JSON values, with nothing but
+// commas and white space around them, and as many as there are messages.
+func checkOutline(t *testing.T, o Outline, got *pipeline.Transcript) {
+	t.Helper()
+	var rest []byte
+	at := o.Value.Start
+	for _, e := range o.Elements {
+		// The decoder is asked what the parser takes: JSON of any UTF-8.
+		if err := new(jsontext.Value(bytes.Clone(got.Body[e.Span.Start:e.Span.End]))).Compact(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
+			t.Fatalf("no element: %q: %v", got.Body[e.Span.Start:e.Span.End], err)
+		}
+		rest = append(rest, got.Body[at:e.Span.Start]...)
+		at = e.Span.End
+	}
+	rest = append(rest, got.Body[at:o.Value.End]...)
+	want := "[" + strings.Repeat(",", max(0, len(o.Elements)-1)) + "]"
+	if got.Body[o.Value.Start] != '[' {
+		want = ""
+	}
+	if compact := strings.Join(strings.Fields(string(rest)), ""); compact != want && got.Body[o.Value.Start] != '"' {
+		t.Fatalf("around the elements stands %q", rest)
+	}
+	if want != "" && len(o.Elements) != got.Messages {
+		t.Fatalf("%d elements, %d messages", len(o.Elements), got.Messages)
 	}
 }
 

@@ -49,6 +49,7 @@ type Parser struct {
 	pending []call   // of the message being read
 	leaves  []leaf   // text leaves of the message being read
 	results []result // tool results of the message being read
+	outline Outline  // where the conversation stands
 
 	preamble iter.Seq[string] // of the body, made once
 }
@@ -107,6 +108,7 @@ func (p *Parser) reset(d Dialect, body []byte) {
 	p.root = root{}
 	p.running, p.run = false, 0
 	p.calls = p.calls[:0]
+	p.outline = Outline{Elements: p.outline.Elements[:0]}
 	// Most clients keep their model, so its string is kept as well.
 	p.t = pipeline.Transcript{
 		Dialect:  string(d),
@@ -285,6 +287,8 @@ func (p *Parser) thread() error {
 func (p *Parser) conversation() error {
 	p.root.lists++
 	p.root.preamble.Start = int(p.dec.InputOffset())
+	p.outline.Value = p.between(int(p.dec.InputOffset()), len(p.body))
+	defer func() { p.outline.Value.End = int(p.dec.InputOffset()) }()
 	switch kind := p.dec.PeekKind(); {
 	case kind == '"' && p.format.text:
 		p.t.Messages++
@@ -303,8 +307,9 @@ func (p *Parser) conversation() error {
 
 // stray reads what is no message but stands where one belongs.
 func (p *Parser) stray() error {
+	err := p.skip()
 	p.spoke(false)
-	return p.skip()
+	return err
 }
 
 // spoke counts a message and reports whether it opens a turn.
@@ -313,6 +318,7 @@ func (p *Parser) spoke(assistant bool) {
 	if !assistant && p.t.Turn == 0 {
 		p.root.preamble.End = int(p.dec.InputOffset())
 	}
+	p.note(assistant)
 	if assistant && !p.running {
 		p.t.Turn++
 		p.run = len(p.calls)

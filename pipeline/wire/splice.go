@@ -8,15 +8,20 @@ import (
 	"github.com/contextguru/contextguru/pipeline/wire/internal/literal"
 )
 
-// Patch puts a text in the place of a segment's text.
+// Patch puts a text in the place of a segment's text, or bytes in the place of
+// others.
 type Patch struct {
-	// Span is where the segment's value stands in the body.
+	// Span is where the segment's value stands in the body, or the bytes that Raw
+	// replaces. With Raw it may be empty, which inserts.
 	Span pipeline.Span
 	// Text is the new text, decoded. It must be valid UTF-8.
 	Text string
 	// Value, if set, is the value for Text as [Encode] made it: a text that
 	// is sent again every turn need not be encoded every turn.
 	Value []byte
+	// Raw, if not nil, replaces whatever Span covers: to add or to remove
+	// elements of a list with their commas. Whoever makes it answers for the JSON.
+	Raw []byte
 }
 
 // Encode returns the JSON value for a text that is put in the place of a
@@ -28,7 +33,7 @@ func Encode(value []byte, text string) []byte {
 
 // Splice appends body to dst with the patches applied. Patches are in body
 // order, do not overlap, and each covers one value of body that holds a text, as
-// the segments of a transcript do. Bytes outside of them are copied as they are; a
+// the segments of a transcript do, unless it is raw. Bytes outside of them are copied as they are; a
 // new string keeps the escaping style of the one it replaces. On error dst
 // comes back as it was.
 func Splice(dst, body []byte, patches []Patch) ([]byte, error) {
@@ -44,10 +49,13 @@ func Splice(dst, body []byte, patches []Patch) ([]byte, error) {
 	for i := range patches {
 		span := patches[i].Span
 		dst = append(dst, body[at:span.Start]...)
-		if value := patches[i].Value; value != nil {
-			dst = append(dst, value...)
-		} else {
-			dst = e.Append(dst, body[span.Start:span.End], patches[i].Text)
+		switch p := &patches[i]; {
+		case p.Raw != nil:
+			dst = append(dst, p.Raw...)
+		case p.Value != nil:
+			dst = append(dst, p.Value...)
+		default:
+			dst = e.Append(dst, body[span.Start:span.End], p.Text)
 		}
 		at = span.End
 	}
@@ -64,6 +72,10 @@ func measure(body []byte, patches []Patch) (int, error) {
 		case p.Span.Start < at || p.Span.End > len(body):
 			return 0, fmt.Errorf("patch %d covers bytes %d to %d: out of order, or outside of the body's %d",
 				i, p.Span.Start, p.Span.End, len(body))
+		case p.Raw != nil && p.Span.Len() >= 0:
+			size += len(p.Raw) - p.Span.Len()
+			at = p.Span.End
+			continue
 		case p.Span.Len() < 2 || !holds(body[p.Span.Start:p.Span.End], p.Value != nil):
 			return 0, fmt.Errorf("patch %d covers bytes %d to %d: nothing there holds a text", i, p.Span.Start, p.Span.End)
 		case p.Value == nil && !utf8.ValidString(p.Text):

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/contextguru/contextguru/pipeline"
+
 // open enters the object or list that comes next.
 func (p *Parser) open() error {
 	if _, err := p.dec.ReadToken(); err != nil {
@@ -81,4 +83,53 @@ func (p *Parser) value() ([]byte, error) {
 		}
 	}
 	return p.body[start:p.dec.InputOffset()], nil
+}
+
+// Outline says where a request's conversation stands in its body.
+type Outline struct {
+	// Value is the value that holds the conversation: a list, or for Responses a
+	// string and for Gemini an object, which then is its only element.
+	Value pipeline.Span
+	// Elements are the elements of the list, in order: messages, items, contents.
+	Elements []Element
+}
+
+// Element is one element of a conversation.
+type Element struct {
+	// Span is where it stands, without the commas around it.
+	Span pipeline.Span
+	// Assistant reports that the model spoke it, or the provider for the model.
+	Assistant bool
+}
+
+// Outline returns the outline of the body that was read last. Its elements are
+// valid until the next Parse or Release. An outline is only whole when Parse
+// had no error.
+func (p *Parser) Outline() Outline { return p.outline }
+
+// note adds the element just read to the outline. An element was read, so the
+// conversation's first byte is there.
+func (p *Parser) note(assistant bool) {
+	from := p.outline.Value.Start
+	if p.body[from] == '[' {
+		from++
+	}
+	if last := len(p.outline.Elements) - 1; last >= 0 {
+		from = p.outline.Elements[last].Span.End
+	}
+	p.outline.Elements = append(p.outline.Elements, Element{p.between(from, int(p.dec.InputOffset())), assistant})
+}
+
+// between returns the span of the value that ends at an offset and has nothing
+// but white space and punctuation between itself and an earlier offset.
+func (p *Parser) between(from, end int) pipeline.Span {
+	for from < end {
+		switch p.body[from] {
+		case ' ', '\t', '\r', '\n', ',', ':':
+			from++
+		default:
+			return pipeline.Span{Start: from, End: end}
+		}
+	}
+	return pipeline.Span{Start: end, End: end}
 }

@@ -11,8 +11,13 @@
 //
 // The numbers are those of the client's lines, in which a reader can ask for
 // them; where a component in front wrote the text in other lines, the notes
-// have none. The first such line carries the marker. A text of few lines is left
-// alone, however long they are: cutting inside a line is another trade.
+// have none. The first such line carries the marker, and with keep_names the
+// next one lists the names in all gaps (paths, identifiers, numbers):
+//
+//	... names in there: parseBody ./cmd/main.go v1.2.3 4096
+//
+// A text of few lines is left alone, however long they are: cutting inside a
+// line is another trade.
 package collapse
 
 import (
@@ -21,6 +26,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/contextguru/contextguru/components/internal/names"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -40,6 +46,8 @@ type Config struct {
 	HeadLines int `json:"head_lines"`
 	// TailLines is how many lines stay at the end.
 	TailLines int `json:"tail_lines"`
+	// KeepNames is how much of what is left out may be spent on the names in it, in percent; 0 names nothing.
+	KeepNames int `json:"keep_names"`
 }
 
 // Validate implements pipeline.Validator.
@@ -53,6 +61,7 @@ func (c Config) Validate() error {
 		pipeline.AtLeast("max_tokens", c.MaxTokens, 1),
 		pipeline.AtLeast("head_lines", c.HeadLines, 0),
 		pipeline.AtLeast("tail_lines", c.TailLines, 0),
+		names.CheckShare(c.KeepNames),
 	)
 }
 
@@ -90,7 +99,7 @@ func (c collapser) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	if err != nil {
 		return pipeline.Edit{}, err
 	}
-	m.numbered = !s.Renumbered
+	m.numbered, m.names = !s.Renumbered, c.KeepNames
 	loss, ok := m.view(s.Text[:start], s.Text[end:])
 	if !ok {
 		return pipeline.Decline(reasonFewLines), nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/contextguru/contextguru/components/internal/errline"
+	"github.com/contextguru/contextguru/components/internal/names"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -30,6 +31,9 @@ type middle struct {
 	kept   []line // lines with errors that stay, in order
 	// numbered allows notes to name lines by number.
 	numbered bool
+	// names is the share of what is left out, in percent of its bytes, that may
+	// be spent on the names in it.
+	names int
 }
 
 // line is a line of the middle.
@@ -83,6 +87,7 @@ func (m *middle) view(head, tail string) (loss pipeline.Loss, ok bool) {
 	b.WriteString(head)
 	ending := lineEnd(head, m.text)
 	number, hidden := m.first, 0
+	named := m.named(head, tail, ending)
 	gap := func(next line) {
 		lines, errors := next.number-number, next.errors-hidden
 		if lines == 0 {
@@ -96,6 +101,8 @@ func (m *middle) view(head, tail string) (loss pipeline.Loss, ok bool) {
 		}
 		b.WriteString(m.about(number, lines, errors))
 		b.WriteString(ending)
+		b.WriteString(named)
+		named = ""
 	}
 	for _, l := range m.kept {
 		gap(l)
@@ -106,6 +113,29 @@ func (m *middle) view(head, tail string) (loss pipeline.Loss, ok bool) {
 	b.WriteString(tail)
 	loss.After, loss.Hint = b.String(), pipeline.HintFullOutput
 	return loss, ok
+}
+
+// named is a line that lists the names in what is left out and in nothing that
+// stays, or nothing.
+func (m *middle) named(head, tail, ending string) string {
+	if m.names == 0 {
+		return ""
+	}
+	shown := []string{head, tail}
+	for _, l := range m.kept {
+		shown = append(shown, m.text[l.start:l.end])
+	}
+	list, at, hidden := names.Known(shown...), 0, 0
+	add := func(end int) {
+		list.Add(m.text[at:end])
+		hidden += end - at
+	}
+	for _, l := range m.kept {
+		add(l.start)
+		at = l.end
+	}
+	add(len(m.text))
+	return list.Line(hidden*m.names/100, ending)
 }
 
 // lineEnd is how the lines of a text end, judged by the first one.

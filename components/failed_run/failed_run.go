@@ -110,7 +110,7 @@ func (r superseder) Rewrite(ctx context.Context, v pipeline.View, s pipeline.Seg
 			j.verdict = ""
 		}
 	}
-	if j.verdict == "" && inside.Failed() {
+	if j.verdict == "" && inside.Failed() && !strings.Contains(after.String(), inside.StatusLine) {
 		j.verdict = inside.StatusLine
 	}
 	if line := excerpt.Whole(j.verdict, maxVerdict); line != "" {

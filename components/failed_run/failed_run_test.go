@@ -221,7 +221,7 @@ func TestKeepErrors(t *testing.T) {
 	s.Steps = []pipeline.Step{step}
 	for name, c := range map[string]struct{ text, want string }{
 		"errors":  {"error: a\n" + failing("x"), " 32 lines, 2 errors:\n1: error: a\n32: 2 failed, 3 passed in 0.1s"},
-		"a cause": {"Exit code 7\n" + filler("x"), "\nExit code 7"},
+		"a cause": {"Exit code 7\n" + filler("x"), " 31 lines, 1 error:\n1: Exit code 7"},
 		"nothing": {"1 failing\n" + filler("x"), " 31 lines, 1 error:\n1: 1 failing"},
 	} {
 		transcript := pipelinetest.Transcript(turns(run(c.text), run(passing("b")))...)

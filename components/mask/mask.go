@@ -18,6 +18,9 @@
 //	88: FAILED tests/test_x.py::test_y
 //	... and in line 190
 //
+// With keep_names a line lists the names in the output (paths, identifiers,
+// numbers), the shorter ones first where they take too much.
+//
 // A file that was read for its lines has none of those: there, the words are
 // part of a program. A failed result is left alone, and with keep_errors masked
 // only if it is oversized: what went wrong is seldom long.
@@ -34,6 +37,7 @@ import (
 
 	"github.com/contextguru/contextguru/components/internal/errview"
 	"github.com/contextguru/contextguru/components/internal/excerpt"
+	"github.com/contextguru/contextguru/components/internal/names"
 	"github.com/contextguru/contextguru/components/internal/wrapper"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -54,6 +58,8 @@ type Config struct {
 	KeepHeadChars int `json:"keep_head_chars"`
 	// KeepErrors leaves the lines that report errors readable, up to a bound.
 	KeepErrors bool `json:"keep_errors"`
+	// KeepNames is how much of a masked output may be spent on the names in it, in percent; 0 names nothing.
+	KeepNames int `json:"keep_names"`
 	// MarkerMode is full (marker and hint), summary (marker only) or off, which keeps no original and has to be allowed.
 	MarkerMode pipeline.MarkerMode `json:"marker_mode"`
 }
@@ -74,7 +80,7 @@ func (c Config) Validate() error {
 		pipeline.AtLeast("keep_recent", c.KeepRecent, 0),
 		pipeline.AtLeast("min_tokens", c.MinTokens, 0),
 		pipeline.AtLeast("keep_head_chars", c.KeepHeadChars, 0),
-		head, mode,
+		head, mode, names.CheckShare(c.KeepNames),
 	)
 }
 
@@ -115,6 +121,13 @@ func (m masker) Rewrite(ctx context.Context, v pipeline.View, s pipeline.Segment
 			return pipeline.Edit{}, err
 		}
 		found.Write(&after)
+	}
+	if m.KeepNames > 0 {
+		list := names.Known(after.String())
+		list.Add(inside.Body)
+		if line := list.Line(len(s.Text)*m.KeepNames/100, ""); line != "" {
+			after.WriteString("\n" + line)
+		}
 	}
 	for _, reminder := range wrapper.Reminders(s.Text) {
 		after.WriteString("\n" + reminder)

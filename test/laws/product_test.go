@@ -231,9 +231,9 @@ func eager() map[string]string {
 		"toon":       `{"min_tokens": 0}`,
 		"dedup":      `{"min_tokens": 0}`,
 		"smartcrush": `{"min_tokens": 0, "keep_first": 1, "keep_last": 1, "min_items": 3}`,
-		"mask":       `{"min_tokens": 0, "keep_recent": 1}`,
+		"mask":       `{"min_tokens": 0, "keep_recent": 1, "keep_errors": true, "keep_names": 20}`,
 		"extract":    `{"min_tokens": 0}`,
-		"collapse":   `{"max_tokens": 60, "head_lines": 3, "tail_lines": 2}`,
+		"collapse":   `{"max_tokens": 60, "head_lines": 3, "tail_lines": 2, "keep_names": 20}`,
 	}
 }
 

@@ -58,6 +58,7 @@ var (
 	rangeNote   = regexp.MustCompile(`^\.\.\. \((\d+) lines? omitted\)(?: <<cg:[a-z2-7]{20}>>(?: \[full output: [^\]]*\])?)?(?: lines? (\d+)(?:-(\d+))?)?(, .*)?\r?\n?$`)
 	pointerNote = regexp.MustCompile(`^\[identical to an earlier tool output\] <<cg:[a-z2-7]{20}>>$`)
 	leftOutNote = regexp.MustCompile(`^\.\.\. \(left out: .*\) <<cg:[a-z2-7]{20}>>`)
+	namesNote   = regexp.MustCompile(`^\.\.\. names in there(?:, the shorter ones)?: (.*?)\r?\n?$`)
 	repeatNote  = regexp.MustCompile(`^\.\.\. \(previous (?:(\d+) lines|line) x(\d+)\)\r?\n?$`)
 	// Redraws are parts of lines.
 	leftOutCounts = regexp.MustCompile(`(\d+) (repeated|blank|progress) lines?`)
@@ -108,6 +109,14 @@ func viewCovers(client, sent string) error {
 				return fmt.Errorf("the note %.80q stands where line %d of %d should be", line, at+1, len(lines))
 			}
 			at = g.last
+			continue
+		}
+		if m := namesNote.FindStringSubmatch(line); m != nil && i > 0 && notes[i-1] != (gap{}) && (at >= len(lines) || lines[at] != line) {
+			for name := range strings.FieldsSeq(m[1]) {
+				if !strings.Contains(client, name) {
+					return fmt.Errorf("it names %q, which is not in the text", name)
+				}
+			}
 			continue
 		}
 		if at >= len(lines) || !sameLine(line, lines[at]) {

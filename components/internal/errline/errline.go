@@ -11,11 +11,12 @@ import "strings"
 
 // Is reports whether a line holds a word for a failure: error, fail,
 // exception, panic, fatal, traceback in their usual forms and in any case,
-// alone or as a part of a name ("TypeError", "test_failed"), or npm's "ERR!".
-// Terminal codes around the word do not hide it.
+// alone or as a part of a name ("TypeError", "test_failed"), or npm's "ERR!"; or
+// what shells, linkers and loggers say without any of these ("command not
+// found", "CRITICAL", "exit status 2"). Terminal codes around it do not hide it.
 func Is(line string) bool { return Index(line) >= 0 }
 
-// Index returns where the first word for a failure begins, or -1 when Is is
+// Index returns where the first word or phrase for a failure begins, or -1 when Is is
 // false.
 func Index(line string) int {
 	for i := 0; i+1 < len(line); i++ {
@@ -25,16 +26,35 @@ func Index(line string) int {
 			if second != 'r' && second != 'x' {
 				continue
 			}
-		case 'f', 'p':
+		case 'f':
 			if second != 'a' {
+				continue
+			}
+		case 'p':
+			if second != 'a' && second != 'e' {
 				continue
 			}
 		case 't':
 			if second != 'r' {
 				continue
 			}
+		case 'c':
+			if second != 'a' && second != 'o' && second != 'r' {
+				continue
+			}
+		case 'u', 'n':
+			if second != 'n' && second != 'o' {
+				continue
+			}
+		case 's':
+			if second != 'e' {
+				continue
+			}
 		default:
 			continue
+		}
+		if says(line, i) {
+			return i
 		}
 		n := word(line[i:])
 		if n > 0 && begins(line, i) && ends(line, i+n) && !none(line[max(0, i-near):i]) && !empty(line, i, i+n) {
@@ -68,6 +88,70 @@ func word(s string) int {
 	default:
 		return 0
 	}
+}
+
+// says reports whether a phrase for a failure begins at i: what shells, linkers
+// and programs say without any of the words, the levels of logs that are none,
+// and an exit status other than 0.
+func says(line string, i int) bool {
+	if i > 0 && isLetter(line[i-1]) && !endsTerminalCode(line[:i]) {
+		return false
+	}
+	rest := line[i:]
+	for _, phrase := range phrases(rest[0] | lower) {
+		if prefixFold(rest, phrase) {
+			return strings.HasSuffix(phrase, " ") || len(rest) == len(phrase) || !isLetter(rest[len(phrase)])
+		}
+	}
+	switch rest[0] {
+	case 'C':
+		return isLevel(rest, "CRITICAL")
+	case 'S':
+		return isLevel(rest, "SEVERE")
+	case 'n':
+		return strings.HasPrefix(rest, "not ok ") && len(rest) > len("not ok ") && isDigit(rest[len("not ok ")])
+	case 'e', 'E':
+		return exits(rest)
+	default:
+		return false
+	}
+}
+
+// phrases lists those that begin with a letter.
+func phrases(first byte) []string {
+	switch first {
+	case 'c':
+		return []string{"cannot ", "could not ", "command not found", "connection refused", "core dumped"}
+	case 'n':
+		return []string{"no such file or directory"}
+	case 'p':
+		return []string{"permission denied"}
+	case 's':
+		return []string{"segmentation fault"}
+	case 'u':
+		return []string{"unable to ", "undefined reference"}
+	default:
+		return nil
+	}
+}
+
+func isLevel(rest, level string) bool {
+	return strings.HasPrefix(rest, level) && ends(rest, len(level))
+}
+
+// exits reports whether a text begins like "exit status 2" or "exited with code 1".
+func exits(rest string) bool {
+	if !prefixFold(rest, "exit") {
+		return false
+	}
+	rest = rest[len("exit"):]
+	for _, word := range []string{"ed", " with", " status", " code", ":"} {
+		if prefixFold(rest, word) {
+			rest = rest[len(word):]
+		}
+	}
+	number := strings.TrimLeft(rest, " ")
+	return len(number) < len(rest) && number != "" && number[0] >= '1' && number[0] <= '9'
 }
 
 // near is how many bytes around a word can say that it means nothing. The bound
@@ -171,6 +255,8 @@ func empty(line string, start, end int) bool {
 	}
 	return false
 }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isLetter(c byte) bool { return c|lower >= 'a' && c|lower <= 'z' }
 

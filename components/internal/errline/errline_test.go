@@ -50,6 +50,22 @@ func TestErrors(t *testing.T) {
 		"errors: 0.5 per second",
 		"status=500 error=true",
 		"错误 error 发生",
+		"bash: foo: command not found",
+		"ls: x: No such file or directory",
+		"open /etc/shadow: permission denied",
+		"main.o: undefined reference to `f'",
+		"Segmentation fault (core dumped)",
+		"dial tcp: connection refused",
+		"cannot open shared object file",
+		"Could not resolve host",
+		"unable to connect",
+		"2024-01-01 CRITICAL disk full",
+		"SEVERE: thread died",
+		"not ok 3 - works",
+		"exit status 2",
+		"Process exited with code 1",
+		"Exit code: 127",
+		"\x1b[31mcannot find it",
 	} {
 		if !errline.Is(line) {
 			t.Errorf("%q is not an error", line)
@@ -86,6 +102,15 @@ func TestHarmless(t *testing.T) {
 		"fatality",
 		"panicle",
 		"stderr: nothing",
+		"exit status 0",
+		"Process exited with code 0",
+		"it exited early",
+		"exit",
+		"scannot find",
+		"CRITICALLY",
+		"not ok",
+		"nothing to see",
+		"no such luck",
 	} {
 		if errline.Is(line) {
 			t.Errorf("%q is an error", line)

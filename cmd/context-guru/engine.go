@@ -7,9 +7,9 @@ import (
 	"log/slog"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/plan"
 	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
-	"github.com/contextguru/contextguru/pipeline/tokens"
 	"github.com/contextguru/contextguru/pipeline/wire"
 	"github.com/contextguru/contextguru/store"
 	"github.com/contextguru/contextguru/store/redis"
@@ -20,6 +20,7 @@ type engine struct {
 	keys     *pipeline.Keyring
 	store    store.Store
 	memo     *pipeline.Memo
+	maker    *plan.Maker
 	rewriter *rewrite.Rewriter
 }
 
@@ -37,16 +38,20 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 		}
 		e.keys = key
 	}
-	pipelines, err := e.pipelines(c)
+	windows, err := c.ModelMap()
 	if err != nil {
 		return nil, err
 	}
+	if e.maker, err = plan.NewMaker(e.keys, e.memo); err != nil {
+		return nil, err
+	}
+	current := e.maker.New(c, windows)
 	if e.store, err = openStore(c, log); err != nil {
 		return nil, err
 	}
 	e.rewriter = rewrite.New(rewrite.Config{
 		Pipeline: func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline {
-			return pipelines[tokens.EncodingFor(choice.Model)]
+			return current.Choose(choice)
 		},
 		Store:   e.store,
 		TTL:     c.Store.TTL.Std(),
@@ -63,35 +68,6 @@ func generatedKey() (*pipeline.Keyring, error) {
 	}
 	return pipeline.NewKeyring(pipeline.Key{ID: "generated", Secret: secret})
 }
-
-// pipelines builds one pipeline per way of counting. They share steps and memo.
-func (e *engine) pipelines(c *config.Config) (map[tokens.Encoding]*pipeline.Pipeline, error) {
-	counters := tokens.New()
-	out := map[tokens.Encoding]*pipeline.Pipeline{}
-	for _, enc := range []tokens.Encoding{
-		{Name: tokens.O200kBase}, {Name: tokens.O200kBase, Approximate: true}, {Name: tokens.CL100kBase},
-	} {
-		counter, err := counters.For(enc)
-		if err != nil {
-			return nil, err
-		}
-		out[enc] = pipeline.New(pipeline.Settings{
-			Steps: c.Steps(), Markers: e.keys, Lossy: c.Lossy(), Hints: true, Counter: counting{counter}, Memo: e.memo,
-			HorizonTokens: c.Cache.HorizonTokens,
-		})
-	}
-	return out, nil
-}
-
-// counting adapts a token counter to the pipeline.
-type counting struct{ c *tokens.Counter }
-
-func (c counting) Count(text string) pipeline.Count {
-	n := c.c.Count(text)
-	return pipeline.Count{N: n.Tokens, Estimated: n.Estimated}
-}
-
-func (c counting) Encoding() string { return c.c.Encoding().Name }
 
 // openStore connects nothing yet: a store that is down must not keep the
 // service from starting.

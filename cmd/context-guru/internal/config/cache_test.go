@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestHorizonTokens(t *testing.T) {
 	}
 	const note = "cache.horizon_tokens: 0, so failed_run, mask may change old outputs in every turn"
 	for data, want := range map[string]struct {
-		tokens int
+		tokens Distance
 		noted  bool
 	}{
 		"": {32_000, false},
@@ -33,7 +34,33 @@ func TestHorizonTokens(t *testing.T) {
 		}
 		noted := slices.ContainsFunc(c.Notes(), func(n string) bool { return strings.HasPrefix(n, note) })
 		if c.Cache.HorizonTokens != want.tokens || noted != want.noted {
-			t.Errorf("%q: %d tokens, notes %q", data, c.Cache.HorizonTokens, c.Notes())
+			t.Errorf("%q: %v tokens, notes %q", data, c.Cache.HorizonTokens, c.Notes())
+		}
+	}
+}
+
+// TestDistance checks both ways to write a distance.
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		d            Distance
+		window, want int
+	}{
+		{0, 200_000, 0},
+		{1, 200_000, 1},
+		{32_000, 0, 32_000},
+		{0.16, 200_000, 32_000},
+		{0.16, 1_000_000, 160_000},
+		{0.16, 0, pipeline.DefaultHorizonTokens},
+		{0.000001, 200_000, 1},
+	} {
+		if got := c.d.Tokens(c.window); got != c.want || c.d.Validate() != nil {
+			t.Errorf("%v of %d is %d, %v, want %d", c.d, c.window, got, c.d.Validate(), c.want)
+		}
+	}
+	for _, d := range []Distance{-1, -0.5, 1.5, 1e12, Distance(math.NaN())} {
+		if d.Validate() == nil {
+			t.Errorf("%v is accepted", d)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/models"
 )
 
 // Config is the whole configuration.
@@ -32,12 +33,15 @@ type Config struct {
 	AllowIrreversible bool `json:"allow_irreversible"`
 
 	Cache     Cache     `json:"cache"`
+	Models    Models    `json:"models"`
 	Memo      Memo      `json:"memo"`
 	Telemetry Telemetry `json:"telemetry"`
 
 	steps []pipeline.Step
 	ring  *pipeline.Keyring
 	dir   string
+	// windows is the model map of models.file.
+	windows *models.Map
 }
 
 // Listen is where the service listens.
@@ -163,9 +167,20 @@ type Expand struct {
 
 // Cache says how to spare the provider's prompt cache.
 type Cache struct {
-	// HorizonTokens is how many tokens of tool output lie between two points at
-	// which old outputs are decided about; 0 makes every turn one.
-	HorizonTokens int `json:"horizon_tokens"`
+	// HorizonTokens is how much tool output lies between two points at which old
+	// outputs are decided about; 0 makes every turn one.
+	HorizonTokens Distance `json:"horizon_tokens"`
+}
+
+// Models says where the windows and prices of models come from. Without a URL
+// and a file they are those in the binary.
+type Models struct {
+	// File holds a model map, in LiteLLM's form or in that of the snapshot.
+	File string `json:"file"`
+	// URL is where newer maps are fetched from; empty means never.
+	URL string `json:"url"`
+	// Refresh is the time between two fetches.
+	Refresh Duration `json:"refresh"`
 }
 
 // Memo bounds the memory of decisions.
@@ -199,6 +214,15 @@ func (c *Config) Keyring() *pipeline.Keyring { return c.ring }
 
 // Lossy reports whether somebody can resolve a marker.
 func (c *Config) Lossy() bool { return c.Expand.Resolver != ResolverNone }
+
+// ModelMap returns the model map to begin with: the file's, or the one in the
+// binary.
+func (c *Config) ModelMap() (*models.Map, error) {
+	if c.windows != nil {
+		return c.windows, nil
+	}
+	return models.Snapshot()
+}
 
 // Key returns the 32 bytes values are encrypted with, nil for no encryption.
 func (s *Store) Key() []byte { return s.key }

@@ -87,7 +87,7 @@ func TestFullIsRead(t *testing.T) {
 		{"encryption key", len(c.Store.Key()), 32},
 		{"redis password", c.Store.Redis.Password.Value(), "hunter2"},
 		{"redis addresses", len(c.Store.Redis.Addresses), 2},
-		{"cache.horizon_tokens", c.Cache.HorizonTokens, 16_000},
+		{"cache.horizon_tokens", c.Cache.HorizonTokens, Distance(16_000)},
 		{"otlp header", c.Telemetry.OTLP.Headers["authorization"].Value(), "hunter2"},
 		{"sample_ratio", c.Telemetry.SampleRatio, 0.0},
 		{"lossy", c.Lossy(), true},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/models"
 )
 
 // Default returns the configuration of an empty file, before its components
@@ -34,6 +35,7 @@ func Default() *Config {
 		Pipeline:   []string{"format", "dedup", "extract", "collapse"},
 		Components: map[string]json.RawMessage{},
 		Cache:      Cache{HorizonTokens: pipeline.DefaultHorizonTokens},
+		Models:     Models{Refresh: Duration(models.DefaultRefreshInterval)},
 		Memo:       Memo{Bytes: 64 << 20},
 		Telemetry: Telemetry{
 			ServiceName: "context-guru",

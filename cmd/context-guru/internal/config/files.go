@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/contextguru/contextguru/pipeline/models"
 )
 
 // eachSecret calls f with every secret, which f may change, and its path.
@@ -31,6 +33,31 @@ func (l *loader) files() {
 			l.root.Report(unusable(s.File, err), "create the file or correct its name", append(path, "file")...)
 		}
 	})
+}
+
+// maxModelMap bounds a model map's file; LiteLLM's had 3.5 MB in 2026.
+const maxModelMap = 32 << 20
+
+// read returns the map of the file, nil if there is none.
+func (m *Models) read(dir string) (*models.Map, error) {
+	if m.File == "" {
+		return nil, nil //nolint:nilnil // no file is no fault
+	}
+	data, err := readFile(resolve(dir, m.File), maxModelMap)
+	if err != nil {
+		return nil, err
+	}
+	if loaded, err := models.Parse(string(data)); err == nil {
+		return loaded, nil
+	}
+	loaded, faults := models.Load(data) // single entries at fault are left out
+	if loaded == nil {
+		return nil, errors.Join(faults...)
+	}
+	if loaded.Len() == 0 {
+		return nil, errors.New("names no model")
+	}
+	return loaded, nil
 }
 
 func unusable(file string, err error) string {

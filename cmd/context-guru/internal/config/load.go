@@ -56,6 +56,7 @@ func Parse(name string, data []byte, catalog pipeline.Catalog) (c *Config, err e
 	l.redis()
 	l.expand()
 	l.telemetry()
+	l.models()
 	l.components()
 	if err := doc.Err(); err != nil {
 		return nil, err

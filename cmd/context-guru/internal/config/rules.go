@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 var (
@@ -37,7 +38,6 @@ func (l *loader) limits() {
 	c := l.c
 	l.atLeast("limits.body_bytes", c.Limits.BodyBytes, 1)
 	l.atLeast("limits.segments", int64(c.Limits.Segments), 1)
-	l.atLeast("cache.horizon_tokens", int64(c.Cache.HorizonTokens), 0)
 	l.atLeast("memo.bytes", c.Memo.Bytes, 1)
 	if c.Limits.InFlightBytes < c.Limits.BodyBytes && l.sound("limits.body_bytes") {
 		l.fault("limits.in_flight_bytes",
@@ -74,6 +74,36 @@ func (l *loader) written(paths ...string) string {
 		}
 	}
 	return paths[0]
+}
+
+// minRefresh keeps replicas from fetching a document of megabytes all the time.
+const minRefresh = time.Minute
+
+func (l *loader) models() {
+	m := &l.c.Models
+	if problem := webAddress(m.URL); m.URL != "" && problem != "" {
+		l.fault("models.url", problem, "write an http:// or https:// URL")
+	}
+	if m.Refresh.Std() < minRefresh {
+		l.fault("models.refresh", fmt.Sprintf("must be at least %v, got %v", Duration(minRefresh), m.Refresh), "")
+	}
+	var err error
+	if l.c.windows, err = m.read(l.c.dir); err != nil {
+		l.fault("models.file", fmt.Sprintf("cannot be used (%v), got %q", err, m.File), "name a copy of LiteLLM's model_prices_and_context_window.json, or remove the line")
+	}
+}
+
+// webAddress says what is wrong with a URL to fetch from.
+func webAddress(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "must be a URL, got something else" // which could hold a password
+	case u.User != nil:
+		return "must not hold credentials, got some"
+	default:
+		return ""
+	}
 }
 
 func (l *loader) tenant() {

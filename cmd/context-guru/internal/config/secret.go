@@ -110,9 +110,12 @@ func resolve(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// readSmall reads a regular file of bounded size. The errors do not repeat the
+// readSmall reads the file of a secret.
+func readSmall(name string) ([]byte, error) { return readFile(name, maxSecretBytes) }
+
+// readFile reads a regular file of bounded size. The errors do not repeat the
 // name; it stands in the fault already.
-func readSmall(name string) ([]byte, error) {
+func readFile(name string, most int) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, bare(err)
@@ -125,12 +128,12 @@ func readSmall(name string) ([]byte, error) {
 		return nil, bare(err)
 	}
 	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxSecretBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	switch {
 	case err != nil:
 		return nil, bare(err)
-	case len(data) > maxSecretBytes:
-		return nil, fmt.Errorf("is larger than %d bytes", maxSecretBytes)
+	case len(data) > most:
+		return nil, fmt.Errorf("is larger than %d bytes", most)
 	}
 	return data, nil
 }

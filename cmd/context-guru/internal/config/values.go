@@ -2,8 +2,11 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
+
+	"github.com/contextguru/contextguru/pipeline"
 )
 
 // Duration is a time span written as in 500ms, 30s or 24h.
@@ -39,6 +42,33 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // Wants names the form of a duration.
 func (d *Duration) Wants() string { return "a duration such as 500ms, 30s or 24h" }
+
+// Distance is a number of tokens, or below 1 a fraction of the model's window.
+type Distance float64
+
+// Validate refuses what is neither.
+func (d Distance) Validate() error {
+	switch f := float64(d); {
+	case !(f >= 0): // true for NaN as well
+		return fmt.Errorf("must be at least 0, got %v", f)
+	case f >= 1 && f != math.Trunc(f), f > math.MaxInt32:
+		return fmt.Errorf("must be a whole number of tokens, or a fraction of the model's window below 1, got %v", f)
+	default:
+		return nil
+	}
+}
+
+// Tokens is the distance for a model of a window; 0 is a window that is not
+// known, for which a fraction is the default distance.
+func (d Distance) Tokens(window int) int {
+	if d <= 0 || d >= 1 {
+		return int(d)
+	}
+	if window <= 0 {
+		return pipeline.DefaultHorizonTokens
+	}
+	return pipeline.Fraction(float64(d), window)
+}
 
 // StoreType names a kind of store.
 type StoreType string

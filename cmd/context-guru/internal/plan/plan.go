@@ -1,0 +1,105 @@
+// Package plan turns a configuration into pipelines: one for every way of
+// counting tokens and every context window that models in use have.
+package plan
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/models"
+	"github.com/contextguru/contextguru/pipeline/rewrite"
+	"github.com/contextguru/contextguru/pipeline/tokens"
+)
+
+// Maker makes plans that share what does not depend on a configuration.
+type Maker struct {
+	// Keys mint the markers.
+	Keys *pipeline.Keyring
+	// Memo is shared by all pipelines.
+	Memo *pipeline.Memo
+	// Unknown hears of every request whose model is in no map; it may be nil.
+	Unknown func(model string)
+
+	counters map[tokens.Encoding]pipeline.Counter
+}
+
+// NewMaker loads both vocabularies, so that a broken one is found now and no
+// request pays for loading.
+func NewMaker(keys *pipeline.Keyring, memo *pipeline.Memo) (*Maker, error) {
+	m := &Maker{Keys: keys, Memo: memo, counters: map[tokens.Encoding]pipeline.Counter{}}
+	all := tokens.New()
+	for _, enc := range []tokens.Encoding{
+		{Name: tokens.O200kBase}, {Name: tokens.O200kBase, Approximate: true}, {Name: tokens.CL100kBase},
+	} {
+		counter, err := all.For(enc)
+		if err != nil {
+			return nil, fmt.Errorf("load a vocabulary: %w", err)
+		}
+		m.counters[enc] = counting{counter}
+	}
+	return m, nil
+}
+
+// counting adapts a token counter to the pipeline.
+type counting struct{ c *tokens.Counter }
+
+func (c counting) Count(text string) pipeline.Count {
+	n := c.c.Count(text)
+	return pipeline.Count{N: n.Tokens, Estimated: n.Estimated}
+}
+
+func (c counting) Encoding() string { return c.c.Encoding().Name }
+
+// Plan chooses pipelines. It is safe for concurrent use.
+type Plan struct {
+	maker  *Maker
+	config *config.Config
+	models *models.Map
+
+	mu    sync.RWMutex
+	built map[kind]*pipeline.Pipeline
+}
+
+// kind is what pipelines of one plan differ in. There are as many as the map
+// has windows, a few dozen, times the ways of counting.
+type kind struct {
+	encoding tokens.Encoding
+	window   int
+}
+
+// New makes the plan of a configuration, with the windows of a map.
+func (m *Maker) New(c *config.Config, windows *models.Map) *Plan {
+	return &Plan{maker: m, config: c, models: windows, built: map[kind]*pipeline.Pipeline{}}
+}
+
+// Choose returns the pipeline of a request.
+func (p *Plan) Choose(choice rewrite.Choice) *pipeline.Pipeline {
+	k := kind{encoding: tokens.EncodingFor(choice.Model)}
+	if model, known := p.models.Find(choice.Model); known && model.Window > 0 {
+		k.window = model.Window
+	} else if p.maker.Unknown != nil {
+		p.maker.Unknown(choice.Model)
+	}
+	p.mu.RLock()
+	found := p.built[k]
+	p.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.built[k] == nil {
+		p.built[k] = p.build(k)
+	}
+	return p.built[k]
+}
+
+func (p *Plan) build(k kind) *pipeline.Pipeline {
+	return pipeline.New(pipeline.Settings{
+		Steps: p.config.Steps(), Markers: p.maker.Keys, Lossy: p.config.Lossy(), Hints: true,
+		Counter: p.maker.counters[k.encoding], Memo: p.maker.Memo,
+		HorizonTokens: p.config.Cache.HorizonTokens.Tokens(k.window), Window: k.window,
+	})
+}

@@ -135,14 +135,14 @@ func (v View) Earlier(s Segment) (Segment, bool) {
 	return v.run.t.Segments[at], true
 }
 
-// expandTool is the name of the tool that reads an original back. Clients may
+// ExpandTool is the name of the tool that reads an original back. Clients may
 // qualify it ("mcp__gateway__context_guru_expand").
-const expandTool = "context_guru_expand"
+const ExpandTool = "context_guru_expand"
 
 // isExpandResult reports whether a segment answers a call of the expand tool.
 // What a model asked to see in full is never compressed again.
 func isExpandResult(s *Segment) bool {
 	name := string(s.Tool)
-	rest, ok := strings.CutSuffix(name, expandTool)
+	rest, ok := strings.CutSuffix(name, ExpandTool)
 	return ok && (rest == "" || strings.ContainsAny(rest[len(rest)-1:], "_.:/-"))
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
 // noteHeader tells which part of the original an answer is.
@@ -63,22 +62,11 @@ func Answer(ctx context.Context, r *Resolver, tenants []string, method, query st
 	case err != nil:
 		return unavailable()
 	}
-	text := s.Text
-	if s.Short {
-		text = withNote(text, s.Note)
-	}
-	reply := plain(http.StatusOK, text)
+	reply := plain(http.StatusOK, s.String())
 	if s.Note != "" {
 		reply.Header.Set(noteHeader, s.Note)
 	}
 	return reply
-}
-
-func withNote(text, note string) string {
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return text + "[" + note + "]\n"
 }
 
 func unavailable() Reply {

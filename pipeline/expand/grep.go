@@ -33,7 +33,7 @@ const (
 )
 
 // grep shows the lines of a window that match, with the lines around them.
-func grep(ctx context.Context, window string, first int, q Query) (Selection, error) {
+func grep(ctx context.Context, window string, first int, q Query, most int) (Selection, error) {
 	re, err := compile(q.Grep)
 	if err != nil {
 		return Selection{}, err
@@ -50,7 +50,7 @@ func grep(ctx context.Context, window string, first int, q Query) (Selection, er
 		return Selection{Note: "no line matches", Short: true}, nil
 	}
 	shown := matches.keep(q.Head, q.Tail)
-	out := printer{re: re, matches: matches}
+	out := printer{re: re, matches: matches, most: most}
 	out.print(window, first)
 	s := Selection{Text: out.text.String(), Short: out.shown < shown || out.cut}
 	s.Note = fmt.Sprintf("%d of %d matching lines", out.shown, matches.count)
@@ -135,6 +135,7 @@ func (l *lineSet) keep(head, tail int) int {
 type printer struct {
 	re      *regexp.Regexp
 	matches *lineSet
+	most    int // bytes
 	text    strings.Builder
 	shown   int  // matching lines written
 	last    int  // number of the last line written
@@ -169,7 +170,7 @@ func (p *printer) print(window string, first int) {
 			sign = ":"
 		}
 		entry := gap + strconv.Itoa(number) + sign + body + end
-		if p.text.Len()+len(entry) > maxGrepBytes {
+		if p.text.Len()+len(entry) > p.most {
 			return
 		}
 		p.text.WriteString(entry)

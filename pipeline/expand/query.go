@@ -28,12 +28,17 @@ type Query struct {
 	Lines Range
 	// Grep is a pattern in RE2 syntax that lines have to match, without their ends.
 	Grep string
+	// Skip leaves out so many bytes of the chosen lines, for lines too long to
+	// be read at once. Grep, Head and Tail see what is left.
+	Skip int
 	// Head and Tail keep the first and the last so many; 0 is no limit.
 	Head, Tail int
 }
 
 // whole reports whether nothing is selected.
-func (q Query) whole() bool { return q.Lines == Range{} && q.Grep == "" && q.Head == 0 && q.Tail == 0 }
+func (q Query) whole() bool {
+	return q.Lines == Range{} && q.Grep == "" && q.Skip == 0 && q.Head == 0 && q.Tail == 0
+}
 
 // SelectorError is a selector that cannot be followed.
 type SelectorError struct {
@@ -59,7 +64,7 @@ func ParseQuery(values url.Values) (Query, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		given := slices.DeleteFunc(slices.Clone(values[name]), func(v string) bool { return v == "" })
 		switch name {
-		case "id", "lines", "grep", "head", "tail":
+		case "id", "lines", "skip", "grep", "head", "tail":
 			if len(given) > 1 {
 				fault(name, "is given %d times; give it once", len(given))
 			}
@@ -67,41 +72,58 @@ func ParseQuery(values url.Values) (Query, error) {
 				params[name] = given[0]
 			}
 		default:
-			fault(short(name), "is unknown; use id, lines, grep, head and tail")
+			fault(short(name), "is unknown; use id, lines, skip, grep, head and tail")
 		}
 	}
-	var suffix string
-	q.ID, suffix = splitID(params["id"])
-	if suffix != "" {
-		name := "lines"
-		if suffix[0] == '?' {
-			name = "grep"
+	parts := splitID(params["id"])
+	q.ID = parts.id
+	for _, given := range parts.selectors() {
+		if params[given.name] != "" {
+			fault(given.name, "is given in the id and beside it; give it once")
 		}
-		if _, twice := params[name]; twice {
-			fault(name, "is given in the id and beside it; give it once")
-		}
-		params[name] = suffix[1:]
+		params[given.name] = given.value
 	}
-	var err error
-	if q.Lines, err = parseRange(params["lines"]); err != nil {
-		errs = append(errs, err)
-	}
-	if q.Head, err = parseCount("head", params["head"]); err != nil {
-		errs = append(errs, err)
-	}
-	if q.Tail, err = parseCount("tail", params["tail"]); err != nil {
-		errs = append(errs, err)
-	}
-	q.Grep = params["grep"]
-	if _, err = compile(q.Grep); err != nil {
-		errs = append(errs, err)
-	}
-	return q, errors.Join(errs...)
+	return q, errors.Join(append(errs, q.fill(params)...)...)
 }
 
-// splitID separates an id from the selector it may carry. A reader may have
-// copied the whole marker.
-func splitID(s string) (id, suffix string) {
+// fill reads the selectors and returns what is wrong with them.
+func (q *Query) fill(params map[string]string) []error {
+	var errs []error
+	note := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var err error
+	q.Lines, err = parseRange(params["lines"])
+	note(err)
+	q.Skip, err = parseCount("skip", "bytes", params["skip"])
+	note(err)
+	q.Head, err = parseCount("head", "lines", params["head"])
+	note(err)
+	q.Tail, err = parseCount("tail", "lines", params["tail"])
+	note(err)
+	q.Grep = params["grep"]
+	_, err = compile(q.Grep)
+	note(err)
+	return errs
+}
+
+// idParts is an id and the selectors it may carry; an empty one is not there.
+type idParts struct{ id, lines, skip, grep string }
+
+// selector is a selector's name and text.
+type selector struct{ name, value string }
+
+func (p *idParts) selectors() []selector {
+	return slices.DeleteFunc(
+		[]selector{{"lines", p.lines}, {"skip", p.skip}, {"grep", p.grep}},
+		func(s selector) bool { return s.value == "" })
+}
+
+// splitID separates an id from the selectors it may carry: ID:LINES, ID@SKIP,
+// ID?RE2, in this order. A reader may have copied the whole marker.
+func splitID(s string) idParts {
 	s = strings.TrimSpace(s)
 	if rest, marker := strings.CutPrefix(s, "<<cg:"); marker {
 		s = strings.TrimSuffix(rest, ">>")
@@ -109,10 +131,15 @@ func splitID(s string) (id, suffix string) {
 			s = s[:pipeline.IDLen] + strings.TrimPrefix(s[pipeline.IDLen:], ">>")
 		}
 	}
-	if len(s) > pipeline.IDLen+1 && (s[pipeline.IDLen] == ':' || s[pipeline.IDLen] == '?') {
-		return s[:pipeline.IDLen], s[pipeline.IDLen:]
+	if len(s) <= pipeline.IDLen+1 || strings.IndexByte(":@?", s[pipeline.IDLen]) < 0 {
+		return idParts{id: s}
 	}
-	return s, ""
+	p := idParts{id: s[:pipeline.IDLen]}
+	rest, pattern, _ := strings.Cut(s[pipeline.IDLen:], "?")
+	p.grep = pattern
+	rest, p.skip, _ = strings.Cut(rest, "@")
+	p.lines = strings.TrimPrefix(rest, ":")
+	return p
 }
 
 // maxDigits keeps counts far from overflow.
@@ -151,14 +178,14 @@ func parseRange(s string) (Range, error) {
 	return r, nil
 }
 
-func parseCount(param, s string) (int, error) {
+func parseCount(param, unit, s string) (int, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return 0, nil
 	}
 	n, ok := number(s)
 	if !ok {
-		return 0, &SelectorError{Param: param, Problem: fmt.Sprintf("must be a number of lines, at least 1, got %q", short(s))}
+		return 0, &SelectorError{Param: param, Problem: fmt.Sprintf("must be a number of %s, at least 1, got %q", unit, short(s))}
 	}
 	return n, nil
 }

@@ -36,6 +36,27 @@ func (s Stored) Get(ctx context.Context, tenant, id string) ([]byte, error) {
 	}
 }
 
+// Requested reads originals in the request that the markers were sent in, which
+// holds them all: no store is needed to answer what a model asks about its own
+// prompt. What that request does not hold is left to others.
+type Requested struct {
+	// Text returns the original behind a marker of the request.
+	Text func(id string) (string, bool)
+	// Others may be nil.
+	Others Originals
+}
+
+// Get implements [Originals]. The request is the asking tenant's, whoever it is.
+func (r Requested) Get(ctx context.Context, tenant, id string) ([]byte, error) {
+	if text, ok := r.Text(id); ok {
+		return []byte(text), nil
+	}
+	if r.Others == nil {
+		return nil, ErrUnknown
+	}
+	return r.Others.Get(ctx, tenant, id) //nolint:wrapcheck // it is one of ours
+}
+
 // Resolver finds the original behind an id. It is safe for concurrent use.
 type Resolver struct {
 	Keys      *pipeline.Keyring

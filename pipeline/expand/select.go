@@ -3,7 +3,9 @@ package expand
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // Selection is the part of an original that was asked for.
@@ -18,43 +20,69 @@ type Selection struct {
 	Short bool
 }
 
+// String is what a reader gets: the text, and if it came out short the note in
+// brackets on a line of its own.
+func (s Selection) String() string {
+	text := s.Text
+	if !s.Short {
+		return text
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + "[" + s.Note + "]\n"
+}
+
 // Select returns the part of an original that a query asks for, in time and
 // memory linear in the original. The error is a [*SelectorError], or ctx's.
 func Select(ctx context.Context, original string, q Query) (Selection, error) {
+	return Window(ctx, original, q, math.MaxInt)
+}
+
+// Window does the same for a reader who takes so many bytes at once. What is
+// cut off ends with a line where one ends in time, else with a character; the
+// selection is then short, and its note says how the rest is asked for.
+func Window(ctx context.Context, original string, q Query, most int) (Selection, error) {
 	q.Head, q.Tail = max(q.Head, 0), max(q.Tail, 0)
-	if q.whole() {
+	if q.whole() && len(original) <= most {
 		return Selection{Text: original}, nil
 	}
 	total := countLines(original)
 	window, first := lineWindow(original, q.Lines)
-	last := first + countLines(window) - 1
 	if window == "" {
 		return Selection{Note: "no such lines: the text has " + lines(total), Short: true}, nil
 	}
+	window, at := skip(window, first, q.Skip)
+	if window == "" {
+		return Selection{Note: fmt.Sprintf("nothing is left behind byte %d of these lines", q.Skip), Short: true}, nil
+	}
+	first = at.line
+	last := first + countLines(window) - 1
 	if q.Grep != "" {
-		s, err := grep(ctx, window, first, q)
+		s, err := grep(ctx, window, first, q, min(most, maxGrepBytes))
 		if err != nil {
 			return Selection{}, err
 		}
 		s.Note += fmt.Sprintf("; searched lines %d-%d of %d", first, last, total)
 		return s, nil
 	}
-	s := Selection{Text: window, Short: q.Lines.To > last}
-	s.Note = fmt.Sprintf("lines %d-%d of %d", first, last, total)
-	count := last - first + 1
-	switch head, tail := q.Head, q.Tail; {
-	case head+tail == 0, head+tail >= count:
-	case tail == 0:
-		s.Text = headLines(window, head)
-		s.Note = fmt.Sprintf("lines %d-%d of %d", first, first+head-1, total)
-	case head == 0:
-		s.Text = tailLines(window, tail)
-		s.Note = fmt.Sprintf("lines %d-%d of %d", last-tail+1, last, total)
-	default:
-		s.Text = fmt.Sprintf("%s[lines %d-%d left out]\n%s", headLines(window, head), first+head, last-tail, tailLines(window, tail))
-		s.Note = fmt.Sprintf("lines %d-%d and %d-%d of %d", first, first+head-1, last-tail+1, last, total)
-	}
+	s := Selection{Short: q.Lines.To > last}
+	parts := ends(window, first, last, q.Head, q.Tail)
+	at.id, at.last, at.total = q.ID, last, total
+	s.fit(parts, at, most)
 	return s, nil
+}
+
+// skip leaves out bytes at the start of a text whose first line has a number,
+// and the rest of a character that they cut.
+func skip(window string, first, n int) (string, place) {
+	n = min(n, len(window))
+	for n < len(window) && !utf8.RuneStart(window[n]) {
+		n++
+	}
+	skipped := window[:n]
+	start := strings.LastIndexByte(skipped, '\n') + 1
+	return window[n:], place{line: first + strings.Count(skipped, "\n"), byte: n - start}
 }
 
 func lines(n int) string {

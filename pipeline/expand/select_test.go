@@ -232,3 +232,85 @@ func FuzzSelect(f *testing.F) {
 		}
 	})
 }
+
+// A reader with little room gets whole lines where there are any, is told how
+// to go on, and has everything when there is nothing left to ask for.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	const id = someID
+	lf := ten("\n") // 71 bytes
+	for _, tc := range []struct {
+		name, original string
+		q              Query
+		most           int
+		want           Selection
+	}{
+		{"fits", lf, Query{}, 71, Selection{Text: lf}},
+		{"whole", lf, Query{}, 30, Selection{Text: lf[:28], Note: "lines 1-4 of 10; the rest is " + id + ":5-10", Short: true}},
+		{"whole at a line end", lf, Query{}, 28, Selection{Text: lf[:28], Note: "lines 1-4 of 10; the rest is " + id + ":5-10", Short: true}},
+		{"lines", lf, Query{Lines: Range{3, 9}}, 15, Selection{Text: "line 3\nline 4\n", Note: "lines 3-4 of 10; the rest is " + id + ":5-9", Short: true}},
+		{"lines that fit", lf, Query{Lines: Range{3, 4}}, 14, Selection{Text: "line 3\nline 4\n", Note: "lines 3-4 of 10"}},
+		{"head", lf, Query{Head: 5}, 15, Selection{Text: "line 1\nline 2\n", Note: "lines 1-2 of 10; the rest is " + id + ":3-10", Short: true}},
+		{"tail", lf, Query{Tail: 5}, 15, Selection{Text: "line 6\nline 7\n", Note: "lines 6-7 of 10; the rest is " + id + ":8-10", Short: true}},
+		{
+			"head and tail", lf,
+			Query{Head: 1, Tail: 3}, 45,
+			Selection{Text: "line 1\n[lines 2-7 left out]\nline 8\nline 9\n", Note: "lines 1-1 and 8-9 of 10; the rest is " + id + ":10-10", Short: true},
+		},
+		{"long line", "abcdefgh\nij\n", Query{}, 5, Selection{Text: "abcde", Note: "lines 1-1 of 2; the rest is " + id + ":1-2@5", Short: true}},
+		{"long line goes on", "abcdefgh\nij\n", Query{Lines: Range{1, 2}, Skip: 5}, 100, Selection{Text: "fgh\nij\n", Note: "lines 1-2 from byte 5 of line 1 of 2"}},
+		{"long line goes on and on", "abcdefgh\nij\n", Query{Lines: Range{1, 2}, Skip: 2}, 3, Selection{Text: "cde", Note: "lines 1-1 from byte 2 of line 1 of 2; the rest is " + id + ":1-2@5", Short: true}},
+		{"short line, long line", "a\nbcdefghijk", Query{}, 8, Selection{Text: "a\nbcdefg", Note: "lines 1-2 of 2; the rest is " + id + ":2-2@6", Short: true}},
+		{"character", "äöü", Query{}, 3, Selection{Text: "ä", Note: "lines 1-1 of 1; the rest is " + id + ":1-1@2", Short: true}},
+		{"no room for a character", "äöü", Query{}, 1, Selection{Text: "ä", Note: "lines 1-1 of 1; the rest is " + id + ":1-1@2", Short: true}},
+		{"skip cuts a character", "äöü", Query{Skip: 1}, 9, Selection{Text: "öü", Note: "lines 1-1 from byte 2 of line 1 of 1"}},
+		{"skip lines", lf, Query{Skip: 7}, 9, Selection{Text: "line 2\n", Note: "lines 2-2 of 10; the rest is " + id + ":3-10", Short: true}},
+		{"skip everything", lf, Query{Skip: 71}, 9, Selection{Note: "nothing is left behind byte 71 of these lines", Short: true}},
+		{"skip and search", "a a\na", Query{Skip: 2, Grep: "a"}, 99, Selection{Text: "1:a\n2:a", Note: "2 of 2 matching lines; searched lines 1-2 of 2"}},
+		{"search", lf, Query{Grep: "1|9"}, 40, Selection{Text: "1:line 1\n2-line 2\n3-line 3\n--\n7-line 7\n", Note: "1 of 3 matching lines, the next is after line 7; searched lines 1-10 of 10", Short: true}},
+	} {
+		tc.q.ID = id
+		got, err := Window(t.Context(), tc.original, tc.q, tc.most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// Following the notes leads through the whole text, whatever it is.
+func FuzzWindow(f *testing.F) {
+	f.Add("line 1\nline 2\n", 3)
+	f.Add("äöü\r\n\n\n日本語日本語日本語", 4)
+	f.Add("no end", 1)
+	f.Add(strings.Repeat("x", 200), 7)
+	f.Fuzz(func(t *testing.T, original string, most int) {
+		if most < 1 || most > 1<<20 || len(original) > 1<<12 || !utf8.ValidString(original) {
+			return
+		}
+		var read strings.Builder
+		q := Query{ID: someID}
+		for range len(original) + 2 {
+			s, err := Window(t.Context(), original, q, most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.Text) > max(most, utf8.UTFMax) {
+				t.Fatalf("%d bytes where %d fit", len(s.Text), most)
+			}
+			read.WriteString(s.Text)
+			_, next, more := strings.Cut(s.Note, "the rest is ")
+			if !more {
+				break
+			}
+			if q, err = ParseArguments([]byte(next)); err != nil {
+				t.Fatalf("%s: %v", next, err)
+			}
+		}
+		if read.String() != original {
+			t.Fatalf("read %q of %q", read.String(), original)
+		}
+	})
+}

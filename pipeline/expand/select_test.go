@@ -254,7 +254,8 @@ func TestWindow(t *testing.T) {
 		{"tail", lf, Query{Tail: 5}, 15, Selection{Text: "line 6\nline 7\n", Note: "lines 6-7 of 10; the rest is " + id + ":8-10", Short: true}},
 		{
 			"head and tail", lf,
-			Query{Head: 1, Tail: 3}, 45,
+			Query{Head: 1, Tail: 3},
+			45,
 			Selection{Text: "line 1\n[lines 2-7 left out]\nline 8\nline 9\n", Note: "lines 1-1 and 8-9 of 10; the rest is " + id + ":10-10", Short: true},
 		},
 		{"long line", "abcdefgh\nij\n", Query{}, 5, Selection{Text: "abcde", Note: "lines 1-1 of 2; the rest is " + id + ":1-2@5", Short: true}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/plan"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/capture"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/report"
@@ -177,7 +181,6 @@ func (f *replayFlags) replay(ctx context.Context, e env, paths []string) (sound 
 	var reports []*report.Report
 	sound = true
 	for _, setup := range setups {
-		setup.Window = func(model string) int { found, _ := known.Find(model); return found.Window }
 		r, err := replay.Run(ctx, options, setup, conversations)
 		if err != nil {
 			return false, err
@@ -222,17 +225,28 @@ func (f *replayFlags) print(w io.Writer, reports []*report.Report) error {
 
 // setups are the configurations to replay with.
 func (f *replayFlags) setups() ([]replay.Setup, error) {
-	if f.compare == "" {
-		setup, err := f.setup(f.config, f.components)
-		return []replay.Setup{setup}, err
+	list := []setupName{{file: f.config, components: f.components}}
+	if f.compare != "" {
+		list = list[:0]
+		for name := range strings.SplitSeq(f.compare, ",") {
+			if _, err := os.Stat(name); err == nil {
+				list = append(list, setupName{file: name})
+			} else {
+				list = append(list, setupName{components: strings.ReplaceAll(name, "+", ",")})
+			}
+		}
+	}
+	keys, err := pipeline.NewKeyring(pipeline.Key{ID: "replay", Secret: make([]byte, 32)})
+	if err != nil {
+		return nil, err
+	}
+	maker, err := plan.NewMaker(keys, nil) // both are replaced for every conversation
+	if err != nil {
+		return nil, err
 	}
 	var setups []replay.Setup
-	for name := range strings.SplitSeq(f.compare, ",") {
-		file, list := "", strings.ReplaceAll(name, "+", ",")
-		if _, err := os.Stat(name); err == nil {
-			file, list = name, ""
-		}
-		setup, err := f.setup(file, list)
+	for _, name := range list {
+		setup, err := f.setup(maker, name)
 		if err != nil {
 			return nil, err
 		}
@@ -241,24 +255,45 @@ func (f *replayFlags) setups() ([]replay.Setup, error) {
 	return setups, nil
 }
 
-// setup makes one configuration of a file and a list of components in the place
-// of its own, either of which may be missing.
-func (f *replayFlags) setup(file, list string) (replay.Setup, error) {
-	c, err := loadConfig(file)
+// setupName is a configuration, and a list of components in the place of its
+// own, either of which may be missing.
+type setupName struct{ file, components string }
+
+func (n setupName) String() string {
+	if n.components != "" {
+		return n.components
+	}
+	return cmp.Or(n.file, "defaults")
+}
+
+// setup makes one configuration.
+func (f *replayFlags) setup(maker *plan.Maker, name setupName) (replay.Setup, error) {
+	c, err := loadConfig(name.file)
+	if err == nil && name.components != "" {
+		c, err = withComponents(name)
+	}
 	if err != nil {
 		return replay.Setup{}, err
 	}
-	resolver := f.resolver
-	if resolver == "" && file == "" {
-		resolver = "loop"
-	}
-	setup := replay.Setup{
-		Name: "defaults", Steps: c.Steps(), Lossy: c.Lossy(), Hints: true,
-		HorizonTokens: c.Cache.HorizonTokens, ToolTokens: f.tool, GateTokens: f.gate,
-		MemoBytes: c.Memo.Bytes, MaxBody: int(c.Limits.BodyBytes), Limits: wire.Limits{Segments: c.Limits.Segments},
+	switch {
+	case f.resolver != "":
+		c.Expand.Resolver = config.Resolver(f.resolver)
+	case name.file == "":
+		c.Expand.Resolver = "loop"
 	}
 	if f.horizon >= 0 {
-		setup.HorizonTokens = f.horizon
+		c.Cache.HorizonTokens = config.Distance(f.horizon)
+	}
+	windows, err := c.ModelMap()
+	if err != nil {
+		return replay.Setup{}, err
+	}
+	setup := replay.Setup{
+		Name: name.String(), Components: c.Pipeline, ToolTokens: f.tool, GateTokens: f.gate,
+		MemoBytes: c.Memo.Bytes, MaxBody: int(c.Limits.BodyBytes), Limits: wire.Limits{Segments: c.Limits.Segments},
+		Pipelines: func(keys *pipeline.Keyring, memo *pipeline.Memo) (replay.Choose, error) {
+			return maker.With(keys, memo).New(c, windows).Choose, nil
+		},
 	}
 	switch f.gateMode {
 	case "open":
@@ -266,50 +301,34 @@ func (f *replayFlags) setup(file, list string) (replay.Setup, error) {
 	case "closed":
 		setup.Gate = replay.GateClosed
 	}
-	if file != "" {
-		setup.Name = file
-	}
-	if resolver != "" {
-		// Inside the loop the tool's own description says what a marker is.
-		setup.Lossy, setup.Hints = resolver != "none", resolver == "external"
-	}
-	if list != "" {
-		setup.Name = list
-		if setup.Steps, err = stepsOf(c, list); err != nil {
-			return replay.Setup{}, err
-		}
-	}
 	return setup, nil
 }
 
-// stepsOf builds the components of a list, with the settings of a configuration.
-func stepsOf(c *config.Config, list string) ([]pipeline.Step, error) {
-	if list == "none" || list == "off" {
-		return nil, nil
+// withComponents reads a configuration that is sound with a list of components
+// in the place of its own.
+func withComponents(name setupName) (*config.Config, error) {
+	document := map[string]any{}
+	if name.file != "" {
+		data, err := os.ReadFile(name.file)
+		if err != nil {
+			return nil, fmt.Errorf("read configuration: %w", err)
+		}
+		if err := yaml.Unmarshal(data, &document); err != nil {
+			return nil, fmt.Errorf("read configuration %s: %w", name.file, err)
+		}
+	}
+	list := []string{}
+	if name.components != "off" {
+		list = strings.Split(name.components, ",")
+	}
+	document["pipeline"] = list
+	data, err := yaml.Marshal(document)
+	if err != nil {
+		return nil, err
 	}
 	catalog, err := pipeline.NewCatalog(components.All())
 	if err != nil {
 		return nil, fmt.Errorf("list of components: %w", err)
 	}
-	var steps []pipeline.Step
-	for name := range strings.SplitSeq(list, ",") {
-		spec, ok := catalog.Find(name)
-		if !ok {
-			return nil, fmt.Errorf("unknown component %.60q; %s", name, strict.Cure(name, catalog.Names()))
-		}
-		step, err := spec.Build(decoder(c.Components[name]), pipeline.Deps{AllowIrreversible: c.AllowIrreversible})
-		if err != nil {
-			return nil, fmt.Errorf("component %s: %w", name, err)
-		}
-		steps = append(steps, step)
-	}
-	return steps, nil
-}
-
-// decoder reads the settings of a component that a configuration has written out.
-func decoder(settings json.RawMessage) func(into any) error {
-	if settings == nil {
-		return nil
-	}
-	return func(into any) error { return json.Unmarshal(settings, into) }
+	return config.Parse(cmp.Or(name.file, "components"), data, catalog)
 }

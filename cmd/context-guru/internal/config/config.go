@@ -215,6 +215,10 @@ func (c *Config) Keyring() *pipeline.Keyring { return c.ring }
 // Lossy reports whether somebody can resolve a marker.
 func (c *Config) Lossy() bool { return c.Expand.Resolver != ResolverNone }
 
+// Hints reports whether markers say how they are resolved. Where the model has a
+// tool for that, the tool's description says it once.
+func (c *Config) Hints() bool { return c.Expand.Resolver == ResolverExternal }
+
 // ModelMap returns the model map to begin with: the file's, or the one in the
 // binary.
 func (c *Config) ModelMap() (*models.Map, error) {

@@ -69,6 +69,14 @@ type kind struct {
 	window   int
 }
 
+// With returns a maker as of a service of its own: with other keys, and a memo
+// that knows other things.
+func (m *Maker) With(keys *pipeline.Keyring, memo *pipeline.Memo) *Maker {
+	other := *m
+	other.Keys, other.Memo = keys, memo
+	return &other
+}
+
 // New makes the plan of a configuration, with the windows of a map.
 func (m *Maker) New(c *config.Config, windows *models.Map) *Plan {
 	return &Plan{maker: m, config: c, models: windows, built: map[kind]*pipeline.Pipeline{}}
@@ -98,7 +106,7 @@ func (p *Plan) Choose(choice rewrite.Choice) *pipeline.Pipeline {
 
 func (p *Plan) build(k kind) *pipeline.Pipeline {
 	return pipeline.New(pipeline.Settings{
-		Steps: p.config.Steps(), Markers: p.maker.Keys, Lossy: p.config.Lossy(), Hints: true,
+		Steps: p.config.Steps(), Markers: p.maker.Keys, Lossy: p.config.Lossy(), Hints: p.config.Hints(),
 		Counter: p.maker.counters[k.encoding], Memo: p.maker.Memo,
 		HorizonTokens: p.config.Cache.HorizonTokens.Tokens(k.window), Window: k.window,
 	})

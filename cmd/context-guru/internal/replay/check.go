@@ -12,25 +12,6 @@ import (
 	"github.com/contextguru/contextguru/store"
 )
 
-// horizonOf returns the last turn of a request that is a horizon, or 0. The
-// tokens of the client's outputs up to the end of a turn put it into a stretch;
-// the first turn in a new one is a horizon. With no distance every turn is one.
-func horizonOf(r *rewrite.Report, distance int) int {
-	if distance <= 0 {
-		return r.Turn
-	}
-	horizon, tokens, stretch := 0, 0, 0
-	for i := range r.Explained {
-		e := &r.Explained[i]
-		tokens += e.Outcome.Original.N
-		last := i+1 == len(r.Explained) || r.Explained[i+1].Turn != e.Turn
-		if last && tokens/distance > stretch {
-			horizon, stretch = e.Turn, tokens/distance
-		}
-	}
-	return horizon
-}
-
 // prefix checks that a rewritten request continues what was sent before as far as
 // the client's does.
 func (r *replayer) prefix(x *exchange) {
@@ -63,7 +44,7 @@ func (r *replayer) earlier(x *exchange) (found *turn, shared int) {
 // differ from what was sent before.
 func (r *replayer) planned(x *exchange) bool {
 	was, shared := r.earlier(x)
-	if was == nil || r.setup.HorizonTokens > 0 && was.horizon == x.horizon {
+	if was == nil || was.horizon == x.horizon {
 		return false
 	}
 	found := false
@@ -85,7 +66,7 @@ func (r *replayer) planned(x *exchange) bool {
 
 // byLate reports whether what was sent of an output was decided at a horizon.
 func (r *replayer) byLate(e *rewrite.Explanation) bool {
-	return slices.ContainsFunc(e.Outcome.Acts, func(a pipeline.Act) bool { return a.Acted && r.setup.late(a.Component) })
+	return slices.ContainsFunc(e.Outcome.Acts, func(a pipeline.Act) bool { return a.Acted && r.p.late(a.Component) })
 }
 
 // verified names an edit that was looked at: the client's value and ours.

@@ -62,7 +62,7 @@ func run(ctx context.Context, opts *Options, setup *Setup, c *capture.Conversati
 		return nil, err
 	}
 	defer requests.Close()
-	p, err := newProduct(setup, opts.Counters)
+	p, err := newProduct(setup)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (r *replayer) request(ctx context.Context, i int, body []byte) error {
 
 // examine checks what was sent in the place of a request.
 func (r *replayer) examine(ctx context.Context, x *exchange) error {
-	x.explained, x.horizon = x.report.Explained, horizonOf(x.report, r.setup.HorizonTokens)
+	x.explained, x.horizon = x.report.Explained, x.report.Horizon
 	r.prefix(x)
 	if err := r.restores(ctx, x); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (r *replayer) bill(x *exchange) error {
 		rewritten = r.reader.Units(o)
 	}
 	tool := 0
-	if r.open && r.setup.marks() && x.outline.HasTools() {
+	if r.open && r.p.chosen != nil && marks(r.p.chosen) && x.outline.HasTools() {
 		tool = r.setup.ToolTokens
 		rewritten[prompt.ToolsUnit].Tokens += tool
 	}
@@ -215,7 +215,7 @@ func unitOf(t *pipeline.Transcript, output int) int {
 // restart checks that a service that knows nothing yet rewrites the last
 // request in the same way.
 func (r *replayer) restart(ctx context.Context, x *exchange) error {
-	p, err := newProduct(r.setup, r.opts.Counters)
+	p, err := newProduct(r.setup)
 	if err != nil {
 		return err
 	}

@@ -44,18 +44,7 @@ func Run(ctx context.Context, opts Options, setup Setup, conversations []*captur
 		opts.PerOutput = DefaultPerOutput
 	}
 	opts.judge = facts.NewJudge(opts.PerOutput)
-	// Pipelines are made while requests are on their way, and loading must not
-	// fail there.
-	for _, name := range []string{tokens.O200kBase, tokens.CL100kBase} {
-		if _, err := opts.Counters.For(tokens.Encoding{Name: name}); err != nil {
-			return nil, err
-		}
-	}
-	names := make([]string, len(setup.Steps))
-	for i := range setup.Steps {
-		names[i] = setup.Steps[i].Name
-	}
-	sum := &sum{out: report.New(setup.Name, names), waiting: map[int]*report.Conversation{}}
+	sum := &sum{out: report.New(setup.Name, setup.Components), waiting: map[int]*report.Conversation{}}
 	if err := all(ctx, &opts, &setup, conversations, sum); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/capture"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/report"
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/rewrite"
 	"github.com/contextguru/contextguru/pipeline/tokens"
 	"github.com/contextguru/contextguru/pipeline/wire"
 )
@@ -60,18 +61,38 @@ func (hide) Rewrite(_ context.Context, v pipeline.View, s pipeline.Segment) (pip
 	return pipeline.Offload(pipeline.Loss{Before: "old "}), nil
 }
 
-func testSetup(late bool, mode pipeline.MarkerMode) Setup {
-	s := Setup{
-		Name: "test", Lossy: true, ToolTokens: 60, HorizonTokens: 400,
-		Steps: []pipeline.Step{
-			{Meta: pipeline.Meta{Name: "squeeze", Kind: pipeline.KindReformat}, Component: squeeze{}},
-			{Meta: pipeline.Meta{Name: "head", Kind: pipeline.KindOffload}, Component: head{mode}},
-		},
+// setup builds a setup of steps, as a service would.
+func setup(horizon int, steps ...pipeline.Step) Setup {
+	s := Setup{Name: "test", ToolTokens: 60, Pipelines: func(keys *pipeline.Keyring, memo *pipeline.Memo) (Choose, error) {
+		c, err := newCounter(tokens.New(), tokens.EncodingFor("gpt-4o"))
+		if err != nil {
+			return nil, err
+		}
+		p := pipeline.New(pipeline.Settings{Steps: steps, Markers: keys, Lossy: true, Counter: c, Memo: memo, HorizonTokens: horizon})
+		return func(rewrite.Choice) *pipeline.Pipeline { return p }, nil
+	}}
+	for _, step := range steps {
+		s.Components = append(s.Components, step.Name)
 	}
-	if late {
-		s.Steps = append(s.Steps, pipeline.Step{Meta: pipeline.Meta{Name: "hide", Kind: pipeline.KindOffload, When: pipeline.AtHorizon}, Component: hide{}})
+	if len(steps) == 0 {
+		s.Name = "off"
 	}
 	return s
+}
+
+func testSteps(late bool, mode pipeline.MarkerMode) []pipeline.Step {
+	steps := []pipeline.Step{
+		{Meta: pipeline.Meta{Name: "squeeze", Kind: pipeline.KindReformat}, Component: squeeze{}},
+		{Meta: pipeline.Meta{Name: "head", Kind: pipeline.KindOffload}, Component: head{mode}},
+	}
+	if late {
+		steps = append(steps, pipeline.Step{Meta: pipeline.Meta{Name: "hide", Kind: pipeline.KindOffload, When: pipeline.AtHorizon}, Component: hide{}})
+	}
+	return steps
+}
+
+func testSetup(late bool, mode pipeline.MarkerMode) Setup {
+	return setup(400, testSteps(late, mode)...)
 }
 
 func testOptions() Options {
@@ -92,9 +113,9 @@ func load(t *testing.T) []*capture.Conversation {
 	return conversations
 }
 
-func replay(t *testing.T, opts Options, setup Setup) *report.Report {
+func replay(t *testing.T, opts Options, with Setup) *report.Report {
 	t.Helper()
-	r, err := Run(t.Context(), opts, setup, load(t))
+	r, err := Run(t.Context(), opts, with, load(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +145,7 @@ func TestJSON(t *testing.T) {
 func TestComparison(t *testing.T) {
 	var out bytes.Buffer
 	opts := testOptions()
-	if err := report.WriteComparison(&out, []*report.Report{replay(t, opts, Setup{Name: "off"}), replay(t, opts, testSetup(false, pipeline.MarkerFull))}); err != nil {
+	if err := report.WriteComparison(&out, []*report.Report{replay(t, opts, setup(400)), replay(t, opts, testSetup(false, pipeline.MarkerFull))}); err != nil {
 		t.Fatal(err)
 	}
 	checkFile(t, "comparison.txt", out.Bytes())
@@ -151,7 +172,7 @@ func TestDoesNotDependOnWorkers(t *testing.T) {
 // TestOff checks that without a component nothing changes and nothing is billed
 // beside the conversation.
 func TestOff(t *testing.T) {
-	total := replay(t, testOptions(), Setup{Name: "off", Lossy: true, ToolTokens: 60}).Total
+	total := replay(t, testOptions(), setup(400)).Total
 	for _, b := range total.Bills {
 		if b.Before == 0 || b.Before != b.After || b.Dearer != 0 {
 			t.Errorf("bill %+v", b)
@@ -168,9 +189,7 @@ func TestOff(t *testing.T) {
 // TestPlannedBreaks checks that what a horizon changes is no fault, and counts.
 func TestPlannedBreaks(t *testing.T) {
 	for _, horizon := range []int{0, 400, 1 << 20} {
-		setup := testSetup(true, pipeline.MarkerFull)
-		setup.HorizonTokens = horizon
-		r := replay(t, testOptions(), setup)
+		r := replay(t, testOptions(), setup(horizon, testSteps(true, pipeline.MarkerFull)...))
 		if b := r.Total.Breaks; b.Unplanned != 0 || (b.Planned > 0) != (horizon < 1<<20) {
 			t.Errorf("horizons every %d tokens: breaks %+v", horizon, b)
 		}
@@ -194,9 +213,9 @@ func TestLostFacts(t *testing.T) {
 // TestGate checks that a conversation that begins with little gets neither
 // markers nor the tool.
 func TestGate(t *testing.T) {
-	setup := testSetup(false, pipeline.MarkerFull)
-	setup.GateTokens = 500 // more than the chats begin with, less than the captured ones
-	r := replay(t, testOptions(), setup)
+	gated := testSetup(false, pipeline.MarkerFull)
+	gated.GateTokens = 500 // more than the chats begin with, less than the captured ones
+	r := replay(t, testOptions(), gated)
 	captured, chats := r.Sets[0], r.Sets[1]
 	if captured.Name != "captured" || captured.LosslessOnly["asked"] != 0 || captured.Restores.Checked == 0 {
 		t.Errorf("the gate is closed: %+v", captured.Figures)
@@ -210,7 +229,7 @@ func TestGate(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, testOptions(), Setup{}, load(t)); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, testOptions(), setup(400), load(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/capture"
 	"github.com/contextguru/contextguru/pipeline"
@@ -25,19 +26,17 @@ const (
 	GateClosed
 )
 
+// Choose returns the pipeline of a request.
+type Choose func(rewrite.Choice) *pipeline.Pipeline
+
 // Setup is one configuration of the product.
 type Setup struct {
-	// Name stands in the report.
-	Name string
-	// Steps are the components in order.
-	Steps []pipeline.Step
-	// Lossy permits markers, Hints words behind them.
-	Lossy, Hints bool
-	// HorizonTokens is the distance of horizons.
-	HorizonTokens int
-	// Window returns a model's context window, 0 when it is not known. Nil
-	// knows none.
-	Window func(model string) int
+	// Name stands in the report, and so do the names of the components.
+	Name       string
+	Components []string
+	// Pipelines makes the pipelines of a service that has just started, with
+	// these keys and this memo. They need not be safe for concurrent use.
+	Pipelines func(keys *pipeline.Keyring, memo *pipeline.Memo) (Choose, error)
 	// Gate and GateTokens say which conversations get markers and the tool that
 	// resolves them; GateTokens is the least size of the texts in front of the
 	// model's first message.
@@ -57,13 +56,8 @@ const tenant = "replay"
 
 // marks reports whether any component could leave a marker: without one there
 // is no need for the tool.
-func (s *Setup) marks() bool {
-	for i := range s.Steps {
-		if s.Lossy && s.Steps[i].Kind == pipeline.KindOffload {
-			return true
-		}
-	}
-	return false
+func marks(p *pipeline.Pipeline) bool {
+	return p.Lossy() && slices.ContainsFunc(p.Steps(), func(s pipeline.Step) bool { return s.Kind == pipeline.KindOffload })
 }
 
 // opens reports whether a conversation that begins with so many tokens may get
@@ -72,37 +66,18 @@ func (s *Setup) opens(tokens int) bool {
 	return s.Gate == GateOpen || s.Gate == GateBySize && tokens >= s.GateTokens
 }
 
-// late reports whether a component decides at horizons.
-func (s *Setup) late(component string) bool {
-	for i := range s.Steps {
-		if s.Steps[i].Name == component {
-			return s.Steps[i].When == pipeline.AtHorizon
-		}
-	}
-	return false
-}
-
 // product is a service for one conversation, as if just started.
 type product struct {
-	setup    *Setup
-	counters *tokens.Counters
 	keys     *pipeline.Keyring
 	store    store.Store
-	memo     *pipeline.Memo
+	choose   Choose
+	chosen   *pipeline.Pipeline // by the last request
 	rewriter *rewrite.Rewriter
-
-	pipelines map[counted]*pipeline.Pipeline
-}
-
-// counted is what a pipeline has to know of a model.
-type counted struct {
-	encoding tokens.Encoding
-	window   int
 }
 
 // newProduct starts a service. The key is always the same, so that the ids of
 // markers are, and with them every figure.
-func newProduct(setup *Setup, counters *tokens.Counters) (*product, error) {
+func newProduct(setup *Setup) (*product, error) {
 	keys, err := pipeline.NewKeyring(pipeline.Key{ID: "replay", Secret: []byte("the same for every replay")})
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
@@ -112,35 +87,27 @@ func newProduct(setup *Setup, counters *tokens.Counters) (*product, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a store: %w", err)
 	}
-	p := &product{
-		setup: setup, counters: counters, keys: keys, store: memory, memo: pipeline.NewMemo(setup.MemoBytes),
-		pipelines: map[counted]*pipeline.Pipeline{},
+	p := &product{keys: keys, store: memory}
+	if p.choose, err = setup.Pipelines(keys, pipeline.NewMemo(setup.MemoBytes)); err != nil {
+		return nil, err
 	}
-	p.rewriter = rewrite.New(rewrite.Config{Pipeline: p.pipeline, Store: memory, MaxBody: setup.MaxBody, Limits: setup.Limits})
+	p.rewriter = rewrite.New(rewrite.Config{
+		Pipeline: func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline {
+			p.chosen = p.choose(choice)
+			return p.chosen
+		},
+		Store: memory, MaxBody: setup.MaxBody, Limits: setup.Limits,
+	})
 	return p, nil
 }
 
 func (p *product) close() { _ = p.store.Close() }
 
-// pipeline returns the pipeline for a model. Every vocabulary was loaded before.
-func (p *product) pipeline(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline {
-	key := counted{encoding: tokens.EncodingFor(choice.Model)}
-	if p.setup.Window != nil {
-		key.window = p.setup.Window(choice.Model)
-	}
-	if known := p.pipelines[key]; known != nil {
-		return known
-	}
-	counter, err := newCounter(p.counters, key.encoding)
-	if err != nil {
-		return nil
-	}
-	made := pipeline.New(pipeline.Settings{
-		Steps: p.setup.Steps, Markers: p.keys, Lossy: p.setup.Lossy, Hints: p.setup.Hints, Counter: counter, Memo: p.memo,
-		HorizonTokens: p.setup.HorizonTokens, Window: key.window,
+// late reports whether a component decides at horizons.
+func (p *product) late(component string) bool {
+	return p.chosen != nil && slices.ContainsFunc(p.chosen.Steps(), func(s pipeline.Step) bool {
+		return s.Name == component && s.When == pipeline.AtHorizon
 	})
-	p.pipelines[key] = made
-	return made
 }
 
 // counter adapts a token counter to the pipeline.

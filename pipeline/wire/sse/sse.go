@@ -223,15 +223,14 @@ func (f *Framer) field(from, end int) {
 
 // split cuts a line into the name and the value of a field. A comment has no name.
 func split(line []byte) (name, value []byte) {
-	colon := bytes.IndexByte(line, ':')
-	if colon < 0 {
-		return line, line[len(line):]
+	name, value, found := bytes.Cut(line, []byte{':'})
+	if !found {
+		return name, line[len(line):]
 	}
-	value = line[colon+1:]
 	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
-	return line[:colon], value
+	return name, value
 }
 
 // Append appends the event with other data, which has no carriage returns. All

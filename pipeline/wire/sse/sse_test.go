@@ -13,6 +13,9 @@ import (
 // got is an event as a test states it.
 type got struct{ raw, typ, data string }
 
+// none stands for no data, which never holds a carriage return.
+const none = "\r"
+
 // read feeds the pieces and checks that every byte comes back.
 func read(tb testing.TB, most int, pieces ...string) (events []got, last string) {
 	tb.Helper()
@@ -34,7 +37,7 @@ func read(tb testing.TB, most int, pieces ...string) (events []got, last string)
 		}
 		for _, e := range round {
 			back = append(back, e.Raw...)
-			g := got{raw: string(e.Raw), typ: string(e.Type), data: "-"}
+			g := got{raw: string(e.Raw), typ: string(e.Type), data: none}
 			if e.Data != nil {
 				g.data = string(e.Data)
 			}
@@ -77,17 +80,17 @@ func TestEvents(t *testing.T) {
 		"no space":          {"event:a\ndata:1\n\n", []got{{"event:a\ndata:1\n\n", "a", "1"}}, ""},
 		"two spaces":        {"data:  1\n\n", []got{{"data:  1\n\n", "", " 1"}}, ""},
 		"several lines":     {"data: 1\ndata\ndata:3\n\n", []got{{"data: 1\ndata\ndata:3\n\n", "", "1\n\n3"}}, ""},
-		"comment":           {": hi\n\ndata: 1\n: x\n\n", []got{{": hi\n\n", "", "-"}, {"data: 1\n: x\n\n", "", "1"}}, ""},
-		"blank lines":       {"\n\ndata: 1\n\n\n", []got{{"\n", "", "-"}, {"\n", "", "-"}, {"data: 1\n\n", "", "1"}, {"\n", "", "-"}}, ""},
-		"mark":              {mark + "data: 1\n\n" + mark + "data: 2\n\n", []got{{mark + "data: 1\n\n", "", "1"}, {mark + "data: 2\n\n", "", "-"}}, ""},
-		"mark alone":        {mark + "\n\n", []got{{mark + "\n", "", "-"}, {"\n", "", "-"}}, ""},
+		"comment":           {": hi\n\ndata: 1\n: x\n\n", []got{{": hi\n\n", "", none}, {"data: 1\n: x\n\n", "", "1"}}, ""},
+		"blank lines":       {"\n\ndata: 1\n\n\n", []got{{"\n", "", none}, {"\n", "", none}, {"data: 1\n\n", "", "1"}, {"\n", "", none}}, ""},
+		"mark":              {mark + "data: 1\n\n" + mark + "data: 2\n\n", []got{{mark + "data: 1\n\n", "", "1"}, {mark + "data: 2\n\n", "", none}}, ""},
+		"mark alone":        {mark + "\n\n", []got{{mark + "\n", "", none}, {"\n", "", none}}, ""},
 		"other fields":      {"id: 7\nretry: 1\nfoo\ndata: 1\n\n", []got{{"id: 7\nretry: 1\nfoo\ndata: 1\n\n", "", "1"}}, ""},
-		"type only":         {"event: a\n\n", []got{{"event: a\n\n", "a", "-"}}, ""},
+		"type only":         {"event: a\n\n", []got{{"event: a\n\n", "a", none}}, ""},
 		"last type":         {"event: a\nevent: b\ndata:\n\n", []got{{"event: a\nevent: b\ndata:\n\n", "b", ""}}, ""},
 		"not ended":         {"data: 1\n\ndata: 2\n", []got{{"data: 1\n\n", "", "1"}}, "data: 2\n"},
 		"colon in data":     {"data: a: b\n\n", []got{{"data: a: b\n\n", "", "a: b"}}, ""},
 		"nothing":           {"", nil, ""},
-		"names are exact":   {"Data: 1\ndata : 2\n data: 3\n\n", []got{{"Data: 1\ndata : 2\n data: 3\n\n", "", "-"}}, ""},
+		"names are exact":   {"Data: 1\ndata : 2\n data: 3\n\n", []got{{"Data: 1\ndata : 2\n data: 3\n\n", "", none}}, ""},
 		"not text, but all": {"data: \xff\x00\n\n", []got{{"data: \xff\x00\n\n", "", "\xff\x00"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +124,7 @@ func sameCut(tb testing.TB, stream string, pieces ...string) {
 	tb.Helper()
 	strip := func(list []got) (out []got) {
 		for _, g := range list {
-			if g.data != "-" || g.typ != "" {
+			if g.data != none || g.typ != "" {
 				out = append(out, got{"", g.typ, g.data})
 			}
 		}
@@ -270,7 +273,7 @@ func FuzzFramer(f *testing.F) {
 		var have []got
 		events, _ := read(t, 1<<20, pieces...)
 		for _, e := range events {
-			if e.data != "-" {
+			if e.data != none {
 				have = append(have, got{"", e.typ, e.data})
 			}
 		}

@@ -145,7 +145,7 @@ func (f *Framer) Last() (Event, bool) {
 
 // event returns the event that ends in front of a place, and begins the next.
 func (f *Framer) event(end int) Event {
-	raw := f.src[f.at:end:end]
+	raw := f.src[f.at:end]
 	e := Event{Raw: raw, start: f.f.dataAt, lines: f.f.lines}
 	if f.f.typeEnd > 0 {
 		e.Type = raw[f.f.typeAt:f.f.typeEnd]

@@ -1,0 +1,347 @@
+package splice
+
+import (
+	"fmt"
+	"mime"
+
+	"github.com/contextguru/contextguru/pipeline/expand/round"
+	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/anthropic"
+	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/chat"
+	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/codec"
+	"github.com/contextguru/contextguru/pipeline/wire"
+)
+
+// Form is how a response is framed.
+type Form int
+
+// The forms.
+const (
+	// JSON is one JSON value. Gemini streams in this form, too: as an array that
+	// grows. That is told by its first character.
+	JSON Form = iota
+	// SSE is a stream of server-sent events.
+	SSE
+)
+
+// FormOf tells the form of a response by its content-type, and false when it is
+// none that can be spliced.
+func FormOf(contentType string) (Form, bool) {
+	switch media, _, _ := mime.ParseMediaType(contentType); media {
+	case "text/event-stream":
+		return SSE, true
+	case "application/json":
+		return JSON, true
+	default:
+		return 0, false
+	}
+}
+
+// Defaults of Limits.
+const (
+	// DefaultEvent is above the largest events there are: the last one of
+	// Responses repeats the whole answer, the instructions and the tools.
+	DefaultEvent = 4 << 20
+	// DefaultHeld is what one exchange may keep in memory.
+	DefaultHeld = 16 << 20
+)
+
+// Limits bounds the memory of one exchange. Zero fields mean the defaults.
+type Limits struct {
+	// Event is the size of one event in bytes.
+	Event int
+	// Held is how many bytes may be kept: the model's turn, held events, or the
+	// bodies of all rounds where they are not streamed.
+	Held int
+}
+
+// Config says what is to be spliced.
+type Config struct {
+	// Dialect is that of the request.
+	Dialect wire.Dialect
+	// Form is that of the response.
+	Form Form
+	// Tool is the name of the expand tool as the request declares it.
+	Tool string
+	// Limits bounds memory.
+	Limits Limits
+}
+
+// Stream is one exchange. It is not safe for concurrent use.
+type Stream struct {
+	cfg   Config
+	state codec.State
+	out   codec.Out
+	codec codec.Codec
+	frame framer
+
+	// Where nothing is streamed, the bodies are kept: those of the rounds behind
+	// us, and what came of this one.
+	body   codec.Body
+	bodies [][]byte
+	buf    []byte
+
+	turn   round.Turn // of the last round that ended
+	ended  bool
+	closed bool // the client has everything it will get
+}
+
+// New begins an exchange. The error says that there is no codec for it.
+func New(cfg Config) (*Stream, error) {
+	if cfg.Limits.Event <= 0 {
+		cfg.Limits.Event = DefaultEvent
+	}
+	if cfg.Limits.Held <= 0 {
+		cfg.Limits.Held = DefaultHeld
+	}
+	if cfg.Tool == "" {
+		return nil, fmt.Errorf("splice %s: no tool", cfg.Dialect)
+	}
+	s := &Stream{cfg: cfg, state: codec.State{Tool: cfg.Tool, Most: cfg.Limits.Held}}
+	switch cfg.Dialect {
+	case wire.AnthropicMessages, wire.AnthropicPlatform:
+		s.codec, s.body = anthropic.New(&s.state), anthropic.Body{}
+	case wire.OpenAIChat:
+		s.codec, s.body = chat.New(&s.state), chat.Body{}
+	default:
+		return nil, fmt.Errorf("splice %s: no codec", cfg.Dialect)
+	}
+	if cfg.Form == SSE {
+		s.frame = newEvents(cfg.Limits.Event)
+	}
+	return s, nil
+}
+
+// Write takes the next piece of the round's body and returns what the client
+// gets now, whole events only. It may be the piece itself or memory of the
+// stream: it is valid until the next call or until the piece changes.
+func (s *Stream) Write(piece []byte) []byte {
+	switch {
+	case len(piece) == 0:
+		return nil
+	case s.state.Blind:
+		return piece
+	case s.closed, s.ended, s.state.Failed && s.state.Mine:
+		return nil
+	case s.frame == nil:
+		return s.whole(piece)
+	}
+	s.out.Reset()
+	s.frame.Feed(piece)
+	for !s.state.Blind {
+		e, ok := s.frame.Next()
+		if !ok {
+			break
+		}
+		s.event(&e)
+	}
+	if s.frame.Over() {
+		s.state.GiveUp()
+	}
+	if s.state.Blind {
+		s.out.Gap()
+		s.out.Raw(s.frame.Rest())
+	}
+	return s.out.Bytes()
+}
+
+// whole takes a piece of a body that is not streamed.
+func (s *Stream) whole(piece []byte) []byte {
+	if s.state.Failed {
+		return nil
+	}
+	s.buf = append(s.buf, piece...)
+	if !s.state.Grow(len(piece)) {
+		all := s.buf
+		s.buf = nil
+		if s.state.GiveUp(); s.state.Blind {
+			s.out.Sent = true
+			return all
+		}
+	}
+	return nil
+}
+
+// event hands one event to the codec.
+func (s *Stream) event(e *codec.Event) {
+	s.out.Like(e)
+	before := s.out.Passed()
+	switch {
+	case e.Data == nil:
+		s.out.Pass(e)
+	case s.state.Mine && (s.state.Done || s.state.Dead || s.state.Failed):
+	case s.state.Done || s.state.Dead:
+		s.out.Pass(e)
+	default:
+		s.codec.Event(&s.out, e)
+	}
+	if s.out.Passed() == before {
+		s.out.Gap()
+	}
+	if s.state.Full {
+		s.state.GiveUp()
+	}
+}
+
+// Done reports whether the round has sent its last event, so that End need not
+// wait for the end of its body.
+func (s *Stream) Done() bool { return s.state.Done && !s.state.Blind }
+
+// Said reports whether the client has got any of the content of this round. As
+// long as it has not, the round may be tried again: with Continue.
+func (s *Stream) Said() bool { return s.state.Said }
+
+// Blind reports whether a limit was passed before there was a call of ours, so
+// that everything passes unread.
+func (s *Stream) Blind() bool { return s.state.Blind }
+
+// Usage returns what the last round that reported any has used, and the sum over
+// all rounds. Both are known as soon as the provider has told.
+func (s *Stream) Usage() (last, sum round.Usage) {
+	return s.state.Last(), s.state.Prior.Plus(s.state.Usage)
+}
+
+// End tells that the round's body has ended. out goes to the client.
+//
+// With a nil turn the exchange is over: there was no call of ours, or the client
+// got the provider's own error. Any other is what the model said in this round,
+// and something of it waits: decide on Continue, Finish or Fail.
+func (s *Stream) End() (out []byte, turn *round.Turn) {
+	if s.closed || s.ended {
+		return nil, nil
+	}
+	s.out.Reset()
+	if s.frame == nil {
+		return s.endBody()
+	}
+	switch {
+	case s.state.Blind:
+		s.closed = true
+		return nil, nil
+	case s.state.Failed && s.state.Mine:
+	default:
+		if e, ok := s.frame.Last(); ok {
+			s.event(&e)
+		}
+	}
+	if s.state.Dead || !s.state.Mine {
+		s.closed = true
+		return s.out.Bytes(), nil
+	}
+	s.ended = true
+	s.turn = s.codec.Turn()
+	s.turn.ID, s.turn.Stop, s.turn.Usage = s.state.ID, s.state.Stop, s.state.Usage
+	s.turn.Failed, s.turn.Complete = s.state.Failed, s.state.Stop != "" && !s.state.Failed
+	s.check()
+	return s.out.Bytes(), &s.turn
+}
+
+// check keeps an assistant turn that no provider would take from being used.
+func (s *Stream) check() {
+	if s.state.Lossy || s.state.Full || s.turn.Failed || !codec.Valid(s.turn.Assistant) {
+		s.turn.Assistant = nil
+	}
+}
+
+func (s *Stream) endBody() (out []byte, turn *round.Turn) {
+	t, ok := s.body.Read(s.buf, s.cfg.Tool)
+	if s.state.Failed {
+		ok = false
+	}
+	s.state.Usage = t.Usage
+	if s.state.Round == 0 && (!ok || len(t.Ours) == 0) {
+		s.closed = true
+		return s.buf, nil
+	}
+	s.state.Mine, s.ended = true, true
+	if !ok {
+		t = round.Turn{Failed: true}
+	} else {
+		s.bodies = append(s.bodies, s.buf)
+	}
+	s.buf, s.turn = nil, t
+	s.check()
+	return nil, &s.turn
+}
+
+// Continue begins the next round: its bytes are written next. The calls of ours
+// have been answered in its request. After a round that failed before the client
+// got anything of it, it begins the same round again.
+func (s *Stream) Continue() {
+	if s.closed || !s.ended {
+		return
+	}
+	s.ended = false
+	s.codec.Next()
+	s.state.Next()
+	if s.frame != nil {
+		s.frame = s.frame.again()
+	}
+}
+
+// Finish ends the message for the client: with what waited, without calls of
+// ours. If there is nothing but calls of ours in the last round, they are let
+// through: an empty turn would end most sessions.
+func (s *Stream) Finish() []byte {
+	if s.ended && len(s.turn.Ours) > 0 && len(s.turn.Others) == 0 {
+		return s.Fail("the model asked for more originals than one answer may take")
+	}
+	if s.closed || !s.ended {
+		return nil
+	}
+	s.closed = true
+	s.out.Reset()
+	if s.frame == nil {
+		return s.merge(false)
+	}
+	s.codec.Finish(&s.out)
+	s.frame.close(&s.out)
+	return s.out.Bytes()
+}
+
+// Fail ends an exchange that cannot go on, in whatever state it is. What the
+// client gets is, in this order:
+//
+//   - the error event of the dialect, if nothing has been sent yet;
+//   - the calls of ours that no round has answered, let through, if they are
+//     whole: clients answer an unknown tool with an error result and go on;
+//   - the end of its message, as if the model had run out of tokens, if it has
+//     text or calls of its own;
+//   - the error event.
+//
+// Where nothing is streamed there is no place for an error, so the rounds that
+// there are make up the answer.
+func (s *Stream) Fail(reason string) []byte {
+	if s.closed || s.state.Blind {
+		return nil
+	}
+	s.closed = true
+	s.out.Reset()
+	if s.frame == nil {
+		if len(s.bodies) == 0 {
+			return s.buf
+		}
+		t, _ := s.body.Read(s.bodies[len(s.bodies)-1], s.cfg.Tool)
+		return s.merge(len(t.Others) == 0)
+	}
+	switch {
+	case !s.out.Sent:
+		s.codec.Error(&s.out, reason)
+	case s.state.Letable() && (s.state.OpenHere() || !s.state.Said) && !s.theirs():
+		s.codec.Let(&s.out)
+	case s.state.Spoke:
+		s.codec.Finish(&s.out)
+	default:
+		s.codec.Error(&s.out, reason)
+	}
+	s.frame.close(&s.out)
+	return s.out.Bytes()
+}
+
+// theirs reports whether the client has calls of its own to answer in the round
+// that has calls of ours.
+func (s *Stream) theirs() bool { return s.ended && len(s.turn.Others) > 0 }
+
+func (s *Stream) merge(let bool) []byte {
+	s.out.Sent = true
+	return s.body.Merge(s.bodies, s.cfg.Tool, let)
+}

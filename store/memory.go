@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -215,6 +216,27 @@ func (m *Memory) Get(ctx context.Context, key Key) ([]byte, error) {
 	}
 	value, _, err := m.codec.Decode(name, stored)
 	return value, err
+}
+
+// GetAll implements [Store].
+func (m *Memory) GetAll(ctx context.Context, keys []Key) ([][]byte, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		if err := key.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	values := make([][]byte, len(keys))
+	for i, key := range keys {
+		value, err := m.Get(ctx, key)
+		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrCorrupt) {
+			return nil, err
+		}
+		values[i] = value
+	}
+	return values, nil
 }
 
 // fetch returns the encoded value, which is immutable, and renews its TTL.

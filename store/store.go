@@ -123,6 +123,10 @@ type Store interface {
 	// key holds nothing and [ErrCorrupt] when the digest does not match. The
 	// caller owns the slice.
 	Get(ctx context.Context, key Key) ([]byte, error)
+	// GetAll reads several keys as Get does, in one round trip where the store
+	// has one. A value is nil where Get would give [ErrNotFound] or [ErrCorrupt].
+	// With an error there are no values.
+	GetAll(ctx context.Context, keys []Key) ([][]byte, error)
 	// SetIfAbsent stores the item unless its key holds a value. It returns the
 	// value the key now holds, with its TTL renewed, and whether this call put it
 	// there: the loser of a race adopts the winner's value.

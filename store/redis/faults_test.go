@@ -27,6 +27,7 @@ func calls(t *testing.T, s *Store, limit time.Duration) map[string]error {
 	for name, call := range map[string]func() error{
 		"PutAll":      func() error { return s.PutAll(t.Context(), []store.Item{it, item("b", "beta")}) },
 		"Get":         func() error { _, err := s.Get(t.Context(), it.Key); return err },
+		"GetAll":      func() error { _, err := s.GetAll(t.Context(), []store.Key{it.Key, item("b", "").Key}); return err },
 		"SetIfAbsent": func() error { _, _, err := s.SetIfAbsent(t.Context(), item("c", "gamma")); return err },
 		"Ping":        func() error { return s.Ping(t.Context()) },
 		"Inspect":     func() error { _, err := s.Inspect(t.Context()); return err },

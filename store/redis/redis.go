@@ -64,58 +64,6 @@ func (c clientLogger) Printf(ctx context.Context, format string, v ...any) {
 	c.l.DebugContext(ctx, "redis client", slog.String("event", fmt.Sprintf(format, v...)))
 }
 
-// Get implements [store.Store].
-func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, error) {
-	if err := key.Validate(); err != nil {
-		return nil, err
-	}
-	ctx, cancel, err := s.begin(ctx, s.o.GetTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("get: %w", err)
-	}
-	defer cancel()
-
-	name := key.String()
-	var stored string
-	found := true
-	err = s.breaker.do(ctx, func(ctx context.Context) error {
-		var err error
-		if stored, err = s.client.GetEx(ctx, name, s.o.TTL).Result(); writeRefused(err) {
-			// The value is still good on a server that takes no writes; only its
-			// TTL can not be renewed.
-			stored, err = s.client.Get(ctx, name).Result()
-		}
-		if errors.Is(err, goredis.Nil) {
-			found = false
-			return nil
-		}
-		return classify(ctx, err)
-	})
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("get %s: %w", name, err)
-	case !found:
-		return nil, fmt.Errorf("%w: %s", store.ErrNotFound, name)
-	}
-	value, own, err := s.codec.Decode(name, []byte(stored))
-	if err != nil {
-		return nil, err
-	}
-	s.restoreTTL(ctx, name, own, s.o.TTL)
-	return value, nil
-}
-
-// restoreTTL corrects the TTL that reading renewed to used when the item was
-// stored with another. The value is good whether or not this works.
-func (s *Store) restoreTTL(ctx context.Context, name string, own, used time.Duration) {
-	if own = orDefault(own, s.o.TTL); own == used {
-		return
-	}
-	_ = s.breaker.do(ctx, func(ctx context.Context) error {
-		return classify(ctx, s.client.PExpire(ctx, name, own).Err())
-	})
-}
-
 // SetIfAbsent implements [store.Store].
 func (s *Store) SetIfAbsent(ctx context.Context, item store.Item) (current []byte, won bool, err error) {
 	if err := item.Validate(); err != nil {
@@ -151,7 +99,9 @@ func (s *Store) SetIfAbsent(ctx context.Context, item store.Item) (current []byt
 		if err != nil {
 			return nil, false, err
 		}
-		s.restoreTTL(ctx, name, own, ttl)
+		if own = orDefault(own, s.o.TTL); own != ttl {
+			s.restoreTTLs(ctx, map[string]time.Duration{name: own})
+		}
 		return value, false, nil
 	}
 	return nil, false, fmt.Errorf("set %s: %w: the value vanished %d times between two commands", name, store.ErrUnavailable, attempts)

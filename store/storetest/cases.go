@@ -253,9 +253,10 @@ func finishedContext(t *testing.T, f Fixture) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, getErr := f.Store.Get(ctx, it.Key)
+	_, getAllErr := f.Store.GetAll(ctx, []store.Key{it.Key})
 	_, _, setErr := f.Store.SetIfAbsent(ctx, it)
 	for name, err := range map[string]error{
-		"PutAll": f.Store.PutAll(ctx, []store.Item{it}), "Get": getErr, "SetIfAbsent": setErr, "Ping": f.Store.Ping(ctx),
+		"PutAll": f.Store.PutAll(ctx, []store.Item{it}), "Get": getErr, "GetAll": getAllErr, "SetIfAbsent": setErr, "Ping": f.Store.Ping(ctx),
 	} {
 		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with a cancelled context: got %v, want ErrUnavailable wrapping context.Canceled", name, err)
@@ -277,12 +278,55 @@ func closed(t *testing.T, f Fixture) {
 	}
 	ctx := t.Context()
 	_, getErr := f.Store.Get(ctx, it.Key)
+	_, getAllErr := f.Store.GetAll(ctx, []store.Key{it.Key})
 	_, _, setErr := f.Store.SetIfAbsent(ctx, it)
 	for name, err := range map[string]error{
-		"PutAll": f.Store.PutAll(ctx, []store.Item{it}), "Get": getErr, "SetIfAbsent": setErr, "Ping": f.Store.Ping(ctx),
+		"PutAll": f.Store.PutAll(ctx, []store.Item{it}), "Get": getErr, "GetAll": getAllErr, "SetIfAbsent": setErr, "Ping": f.Store.Ping(ctx),
 	} {
 		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s after Close: got %v, want ErrClosed", name, err)
 		}
+	}
+}
+
+// severalAtOnce reads in one go what is there, what is not, and what is damaged.
+func severalAtOnce(t *testing.T, f Fixture) {
+	if got, err := f.Store.GetAll(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Fatalf("GetAll of nothing: %v, %v", got, err)
+	}
+	var keys []store.Key
+	var want [][]byte
+	for name, v := range values() {
+		mustPut(t, f.Store, store.Item{Key: original(name), Value: v, TTL: time.Hour})
+		keys, want = append(keys, original(name), original("no "+name)), append(want, v, nil)
+	}
+	keys, want = append(keys, keys[0], store.Key{Tenant: "b", Space: store.Originals, ID: "empty"}), append(want, want[0], nil)
+	mustPut(t, f.Store, store.Item{Key: original("damaged"), Value: []byte("damaged")})
+	f.Rewrite(t, original("damaged"), func(b []byte) []byte { b = bytes.Clone(b); b[5] ^= 1; return b })
+	keys, want = append(keys, original("damaged")), append(want, nil)
+	for _, s := range []store.Store{f.Store, f.Peer} {
+		got, err := s.GetAll(t.Context(), keys)
+		if err != nil {
+			t.Fatalf("GetAll: %v", err)
+		}
+		for i := range keys {
+			if !bytes.Equal(got[i], want[i]) || (got[i] == nil) != (want[i] == nil) {
+				t.Fatalf("GetAll(%s): got %d bytes %.60q, want %d bytes %.60q", keys[i], len(got[i]), got[i], len(want[i]), want[i])
+			}
+		}
+	}
+	if _, err := f.Store.GetAll(t.Context(), []store.Key{keys[0], {}}); !errors.Is(err, store.ErrInvalidKey) {
+		t.Fatalf("GetAll of an invalid key: %v", err)
+	}
+	// Reading renews by the value's own TTL.
+	for range 3 {
+		f.Advance(t, 50*time.Minute)
+		if got, err := f.Store.GetAll(t.Context(), keys[:1]); err != nil || got[0] == nil {
+			t.Fatalf("GetAll after 50 minutes: %v, %v", got, err)
+		}
+	}
+	f.Advance(t, 61*time.Minute)
+	if got, err := f.Store.GetAll(t.Context(), keys[:1]); err != nil || got[0] != nil {
+		t.Fatalf("GetAll after the TTL: %v, %v", got, err)
 	}
 }

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		run  func(*testing.T, Fixture)
 	}{
 		{"round trip", roundTrip},
+		{"several at once", severalAtOnce},
 		{"caller keeps its bytes", callerKeepsBytes},
 		{"keys are apart", keysApart},
 		{"put again", putAgain},

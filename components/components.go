@@ -5,6 +5,7 @@
 package components
 
 import (
+	"github.com/contextguru/contextguru/components/cacheinject"
 	"github.com/contextguru/contextguru/components/collapse"
 	"github.com/contextguru/contextguru/components/dedup"
 	"github.com/contextguru/contextguru/components/extract"
@@ -22,6 +23,7 @@ import (
 // All returns every component there is, in alphabetical order.
 func All() []pipeline.Spec {
 	return []pipeline.Spec{
+		cacheinject.Spec(),
 		collapse.Spec(),
 		dedup.Spec(),
 		extract.Spec(),

@@ -37,7 +37,7 @@ func TestFoldersAndListAgree(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s has no tests: %v", spec.Name, err)
 		}
-		for _, call := range []string{"pipelinetest.Conform(", "pipelinetest.Golden("} {
+		for _, call := range []string{"test.Conform(", "test.Golden("} { // of pipelinetest or requesttest
 			if !strings.Contains(string(tests), call) {
 				t.Errorf("the tests of %s do not call %s)", spec.Name, call)
 			}

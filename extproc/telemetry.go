@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 )
 
@@ -162,20 +163,28 @@ func (t *telemetry) record(e *exchange, r *rewrite.Report, took time.Duration) {
 	}
 	for _, output := range r.New {
 		for act := range output.Acts {
-			name := attribute.String("component", act.Component)
-			t.component.Record(ctx, act.Took.Seconds(), metric.WithAttributes(name))
-			switch {
-			case act.Acted:
-				t.edits.Add(ctx, 1, metric.WithAttributes(name))
-				t.saved.Add(ctx, int64(act.Before-act.After), metric.WithAttributes(name))
-			case act.Fault():
-				t.faults.Add(ctx, 1, metric.WithAttributes(name, attribute.String("reason", string(act.Reason))))
-			default:
-				t.declines.Add(ctx, 1, metric.WithAttributes(name, attribute.String("reason", string(act.Reason))))
-			}
+			t.act(ctx, &act)
 		}
 	}
+	for i := range r.Acts {
+		t.act(ctx, &r.Acts[i])
+	}
 	t.describe(e.span, r)
+}
+
+// act counts what one component did.
+func (t *telemetry) act(ctx context.Context, act *pipeline.Act) {
+	name := attribute.String("component", act.Component)
+	t.component.Record(ctx, act.Took.Seconds(), metric.WithAttributes(name))
+	switch {
+	case act.Acted:
+		t.edits.Add(ctx, 1, metric.WithAttributes(name))
+		t.saved.Add(ctx, int64(act.Before-act.After), metric.WithAttributes(name))
+	case act.Fault():
+		t.faults.Add(ctx, 1, metric.WithAttributes(name, attribute.String("reason", string(act.Reason))))
+	default:
+		t.declines.Add(ctx, 1, metric.WithAttributes(name, attribute.String("reason", string(act.Reason))))
+	}
 }
 
 func (t *telemetry) pair(ctx context.Context, c metric.Int64Counter, before, after int, attrs ...attribute.KeyValue) {
@@ -202,6 +211,7 @@ func (t *telemetry) describe(span trace.Span, r *rewrite.Report) {
 		attribute.Int("contextguru.new_tokens.before", r.NewBefore),
 		attribute.Int("contextguru.new_tokens.after", r.NewAfter),
 		attribute.Int("contextguru.markers", r.Markers),
+		attribute.Int("contextguru.cache_marks", r.Marks),
 		attribute.Int("contextguru.memo.misses", r.Fresh),
 	}
 	if r.Reason != "" {

@@ -71,7 +71,9 @@ type Spec struct {
 // Step is a component that is ready to run.
 type Step struct {
 	Meta
+	// Component decides about segments, Request about requests; one of them is nil.
 	Component Component
+	Request   RequestComponent
 	// Config is the settings in force, as JSON with every default written out.
 	Config []byte
 }
@@ -110,6 +112,22 @@ func AtLeast(field string, value, least int) error {
 // configuration keys; defaults is its value when nothing is configured. Define
 // owns the order default, decode, validate, build, so no component repeats it.
 func Define[C any](meta Meta, defaults C, build func(C, Deps) (Component, error)) Spec {
+	return define(meta, defaults, func(c C, deps Deps, into *Step) (err error) {
+		into.Component, err = build(c, deps)
+		return err
+	})
+}
+
+// DefineRequest is Define for a component that decides about requests. Its Scope
+// and When mean nothing.
+func DefineRequest[C any](meta Meta, defaults C, build func(C, Deps) (RequestComponent, error)) Spec {
+	return define(meta, defaults, func(c C, deps Deps, into *Step) (err error) {
+		into.Request, err = build(c, deps)
+		return err
+	})
+}
+
+func define[C any](meta Meta, defaults C, build func(C, Deps, *Step) error) Spec {
 	return Spec{
 		Meta:     meta,
 		Defaults: defaults,
@@ -123,15 +141,15 @@ func Define[C any](meta Meta, defaults C, build func(C, Deps) (Component, error)
 			if err := validate(settings, deps); err != nil {
 				return Step{}, err
 			}
-			component, err := build(settings, deps)
-			if err != nil {
+			step := Step{Meta: meta}
+			if err := build(settings, deps, &step); err != nil {
 				return Step{}, err
 			}
 			config, err := json.Marshal(settings)
 			if err != nil {
 				return Step{}, fmt.Errorf("write settings of %s: %w", meta.Name, err)
 			}
-			step := Step{Meta: meta, Component: component, Config: config}
+			step.Config = config
 			if s, ok := any(settings).(Scoped); ok {
 				step.Scope = max(step.Scope, s.Looks())
 			}

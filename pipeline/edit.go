@@ -17,7 +17,8 @@ const (
 	ReasonUnchanged      Reason = "unchanged"        // the component returned the same text
 	ReasonEmpty          Reason = "empty_result"     // a view must never be blank
 	ReasonNotEquivalent  Reason = "not_equivalent"   // a lossless edit did not pass its own check
-	ReasonKind           Reason = "kind_contract"    // a lossless component returned a lossy edit
+	ReasonKind           Reason = "kind_contract"    // an edit that the component may not make
+	ReasonTooMany        Reason = "too_many_marks"   // more cache marks than a request may carry, or two in one place
 	ReasonPanic          Reason = "panic"            // the component panicked
 	ReasonFailed         Reason = "error"            // the component returned an error
 )
@@ -26,7 +27,7 @@ const (
 // component rather than that the segment did not suit it.
 func (r Reason) fault() bool {
 	switch r {
-	case ReasonNotEquivalent, ReasonKind, ReasonPanic, ReasonFailed, ReasonEmpty:
+	case ReasonNotEquivalent, ReasonKind, ReasonTooMany, ReasonPanic, ReasonFailed, ReasonEmpty:
 		return true
 	default:
 		return false
@@ -94,6 +95,7 @@ const (
 	editNone editKind = iota
 	editReplace
 	editOffload
+	editAnnotate
 )
 
 // Edit is what a component wants done to its segment. The zero Edit declines
@@ -104,6 +106,8 @@ type Edit struct {
 	text   string
 	same   Equivalence
 	loss   Loss
+	place  Place
+	ttl    TTL
 }
 
 // Decline leaves the segment as it is.

@@ -154,7 +154,7 @@ func (p *Pipeline) reconsider(ctx context.Context, r *run, index int, h horizon)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if step := &p.s.Steps[i]; step.When == AtHorizon {
+		if step := &p.s.Steps[i]; step.When == AtHorizon && step.Request == nil {
 			if err := c.ask(ctx, step, View{run: r, end: h.end}); err != nil {
 				return nil, err
 			}
@@ -179,7 +179,7 @@ func (v View) Outputs() iter.Seq[Segment] {
 		}
 		for i := range v.end {
 			s := v.run.t.Segments[i]
-			s.Tokens, s.Args = v.run.first[i].Original.N, v.run.t.arguments(&s)
+			s.Tokens, s.Args = v.run.result.Outcomes[i].Original.N, v.run.t.arguments(&s)
 			if !yield(s) {
 				return
 			}

@@ -106,6 +106,12 @@ type Result struct {
 	New []bool
 	// Horizon is the turn as of which horizon components decided, or 0.
 	Horizon int
+	// Acts has one entry per request component, in order; their token counts
+	// are 0.
+	Acts []Act
+	// Annotations are what request components insert, in no order. Their values
+	// are valid as long as the transcript.
+	Annotations []Annotation
 
 	run *run
 }

@@ -34,11 +34,12 @@ type Settings struct {
 // Pipeline runs components over transcripts. It is immutable and safe for
 // concurrent use.
 type Pipeline struct {
-	s      Settings
-	digest Digest
-	looks  bool // some component looks beyond its segment
-	later  bool // some component decides at horizons
-	runs   sync.Pool
+	s       Settings
+	digest  Digest
+	looks   bool // some component looks beyond its segment
+	later   bool // some component decides at horizons
+	request bool // some component decides about the request
+	runs    sync.Pool
 }
 
 // New returns a pipeline.
@@ -55,6 +56,11 @@ func New(s Settings) *Pipeline {
 		}
 	}
 	for _, step := range s.Steps {
+		if step.Request != nil {
+			p.request = true
+			field(step.Name, string(step.Config))
+			continue
+		}
 		at := step.When == AtHorizon && p.s.Lossy
 		p.later = p.later || at
 		p.looks = p.looks || at || step.Scope == ScopeTranscript
@@ -109,6 +115,12 @@ func (p *Pipeline) Run(ctx context.Context, t *Transcript) (*Result, error) {
 			return nil, err
 		}
 	}
+	if p.request {
+		if err := p.whole(ctx, r); err != nil {
+			p.Release(&r.result)
+			return nil, err
+		}
+	}
 	return &r.result, nil
 }
 
@@ -154,8 +166,8 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 			return nil, err
 		}
 		step := &p.s.Steps[i]
-		if step.When == AtHorizon || step.Kind == KindOffload && !p.s.Lossy {
-			continue // later, or nobody could read the original back
+		if step.Request != nil || step.When == AtHorizon || step.Kind == KindOffload && !p.s.Lossy {
+			continue // later, about the request, or nobody could read the original back
 		}
 		view := View{}
 		if step.Scope == ScopeTranscript {
@@ -238,6 +250,8 @@ func (c *chain) adopt(step *Step, e Edit) Reason {
 			return ReasonKind
 		}
 		return c.replace(e)
+	case editAnnotate:
+		return ReasonKind
 	case editOffload:
 		if step.Kind != KindOffload {
 			return ReasonKind

@@ -34,7 +34,10 @@ func newRun() *run {
 func (r *run) reset(t *Transcript) {
 	clear(r.result.Outcomes)
 	r.t = t
-	r.result = Result{Outcomes: r.result.Outcomes[:0], New: r.result.New[:0], run: r}
+	r.result = Result{
+		Outcomes: r.result.Outcomes[:0], New: r.result.New[:0],
+		Acts: r.result.Acts[:0], Annotations: r.result.Annotations[:0], run: r,
+	}
 	r.views, r.segments = r.views[:0], r.segments[:0]
 	clear(r.texts)
 	clear(r.first)

@@ -91,6 +91,9 @@ type Transcript struct {
 	// where the system's stand in the body do not show. Each call reads those
 	// texts in the body anew. Nil means that they are not known.
 	Preamble iter.Seq[string]
+	// Caching is how the request says what its provider is to cache; nil when
+	// the provider does not go by that, or it is not known.
+	Caching Caching
 }
 
 // Value returns the segment's JSON value as the client wrote it.
@@ -116,8 +119,9 @@ func (t *Transcript) Original(index int) (string, bool) {
 // View is what a component may see: the transcript cut off at the end of its
 // segment's turn. The zero View shows nothing.
 type View struct {
-	run *run
-	end int // of the segments Outputs shows
+	run   *run
+	end   int  // of the segments Outputs shows
+	whole bool // for a component that decides about the request
 }
 
 // Earlier returns the first segment in front of s, in this very request, whose

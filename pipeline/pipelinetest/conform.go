@@ -23,13 +23,20 @@ import (
 // runner; same holds checks of the test's own that must agree.
 func Conform(t *testing.T, spec pipeline.Spec, same ...func(before, after string) error) {
 	t.Helper()
-	t.Run("meta", func(t *testing.T) { t.Parallel(); conformMeta(t, spec) })
-	t.Run("settings", func(t *testing.T) { t.Parallel(); conformSettings(t, spec) })
+	ConformSpec(t, spec)
 	t.Run("cancelled", func(t *testing.T) { t.Parallel(); conformCancelled(t, spec) })
 	t.Run("concurrent", func(t *testing.T) { t.Parallel(); conformConcurrent(t, spec) })
 	for name, text := range Hostile() {
 		t.Run(name, func(t *testing.T) { t.Parallel(); conformText(t, spec, text, same) })
 	}
+}
+
+// ConformSpec is the part of Conform about what a component says of itself and
+// about its settings.
+func ConformSpec(t *testing.T, spec pipeline.Spec) {
+	t.Helper()
+	t.Run("meta", func(t *testing.T) { t.Parallel(); conformMeta(t, spec) })
+	t.Run("settings", func(t *testing.T) { t.Parallel(); conformSettings(t, spec) })
 }
 
 func conformMeta(t *testing.T, spec pipeline.Spec) {

@@ -67,7 +67,12 @@ type Report struct {
 	// an encryption key the service was not given.
 	Conflicts int
 	// Markers counts the lossy edits sent.
-	Markers                 int
+	Markers int
+	// Marks counts the cache marks that were added.
+	Marks int
+	// Acts says what was done, or why not, by components that decide about the
+	// request and not about its outputs.
+	Acts                    []pipeline.Act
 	BytesBefore, BytesAfter int
 	// TokensBefore and TokensAfter count the text of all segments as sent.
 	TokensBefore, TokensAfter int

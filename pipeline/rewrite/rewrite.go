@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,6 +126,9 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 		return
 	}
 	report.Model, report.Stream = cmp.Or(t.Model, req.Model), t.Stream
+	if t.Caching != nil && !wire.TakesMarks(req.Dialect, report.Model) {
+		t.Caching = nil
+	}
 	p := r.c.Pipeline(ctx, Choice{Model: report.Model, Tenant: req.Tenant, Transcript: t})
 	res, err := p.Run(ctx, t)
 	if err != nil {
@@ -138,6 +142,8 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 		report.explain(t, res, w)
 	}
 	w.patch(t, res)
+	report.Acts = append(report.Acts, res.Acts...)
+	marks := w.annotate(req.Body, res.Annotations, r.c.MaxBody)
 	if len(w.patches) == 0 {
 		report.Verdict = Unchanged
 		return
@@ -152,7 +158,7 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 		report.Reason = ReasonOverLimit
 		return
 	}
-	report.Verdict, report.BytesAfter = Rewritten, len(out)
+	report.Verdict, report.BytesAfter, report.Marks = Rewritten, len(out), marks
 	reply.Body = out
 }
 
@@ -238,6 +244,27 @@ func (w *work) patch(t *pipeline.Transcript, res *pipeline.Result) {
 			w.patches = append(w.patches, wire.Patch{Span: t.Segments[i].Span, Value: v.Value})
 		}
 	}
+}
+
+// annotate adds what request components insert to the patches, in the order of
+// the body, and returns how many insertions there are. A body that has no room
+// for them keeps its other edits.
+func (w *work) annotate(body []byte, add []pipeline.Annotation, most int) int {
+	if len(add) == 0 {
+		return 0
+	}
+	size := len(body)
+	for _, a := range add {
+		size += len(a.Value)
+	}
+	if most > 0 && size > most {
+		return 0
+	}
+	for _, a := range add {
+		w.patches = append(w.patches, wire.Patch{Span: pipeline.Span{Start: a.Offset, End: a.Offset}, Raw: a.Value})
+	}
+	slices.SortStableFunc(w.patches, func(a, b wire.Patch) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
+	return len(add)
 }
 
 func unreadable(err error) string {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/contextguru/contextguru/pipeline"
 )
 
 // Stats sums reports for people: what acted, what it saved, what was refused
@@ -62,7 +64,8 @@ type componentStats struct {
 // ComponentTotals are the sums of one component over new outputs.
 type ComponentTotals struct {
 	Component string `json:"component"`
-	// Acts counts adopted edits, Passthrough outputs it left alone.
+	// Acts counts adopted edits, Passthrough outputs it left alone; requests, of
+	// a component that decides about those.
 	Acts        int64 `json:"acts"`
 	Passthrough int64 `json:"passthrough"`
 	Faults      int64 `json:"faults"`
@@ -105,21 +108,29 @@ func (s *Stats) Add(r *Report) {
 	t.MemoMisses += int64(r.Fresh)
 	for _, output := range r.New {
 		for a := range output.Acts {
-			c := s.components[a.Component]
-			if c == nil {
-				c = &componentStats{refusals: map[string]int64{}}
-				s.components[a.Component] = c
-			}
-			if a.Acted {
-				c.acts++
-				c.tokens.add(a.Before, a.After)
-				continue
-			}
-			c.refusals[string(a.Reason)]++
-			if a.Fault() {
-				c.faults++
-			}
+			s.act(&a)
 		}
+	}
+	for i := range r.Acts {
+		s.act(&r.Acts[i])
+	}
+}
+
+// act counts what one component did.
+func (s *Stats) act(a *pipeline.Act) {
+	c := s.components[a.Component]
+	if c == nil {
+		c = &componentStats{refusals: map[string]int64{}}
+		s.components[a.Component] = c
+	}
+	if a.Acted {
+		c.acts++
+		c.tokens.add(a.Before, a.After)
+		return
+	}
+	c.refusals[string(a.Reason)]++
+	if a.Fault() {
+		c.faults++
 	}
 }
 

@@ -62,6 +62,8 @@ const (
 	keyToolResult
 	keyToolUseIDCamel
 	keyJSON
+
+	keyTools
 )
 
 // The keys that matter in each kind of object. A repeated one makes the object
@@ -88,7 +90,7 @@ const (
 
 // repeatable are the keys of a request that are as good twice as once: whether
 // they are there is all that counts.
-const repeatable = keyVersion | keyThread | keySystem | heldKeys
+const repeatable = keyVersion | keyThread | keySystem | keyTools | heldKeys
 
 // heldKeys name history that the provider keeps.
 const heldKeys = keyPreviousResponse | keyConversation | keyPreviousMessage | keyCachedContent
@@ -204,6 +206,8 @@ func otherKeyOf(name []byte) keys {
 		return keyToolUseIDCamel
 	case "json":
 		return keyJSON
+	case "tools", "toolConfig":
+		return keyTools
 	default:
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/wire/internal/literal"
+	"github.com/contextguru/contextguru/pipeline/wire/internal/marks"
 	"github.com/contextguru/contextguru/pipeline/wire/internal/preamble"
 )
 
@@ -52,6 +53,7 @@ type Parser struct {
 	outline Outline  // where the conversation stands
 
 	preamble iter.Seq[string] // of the body, made once
+	caching  caching
 }
 
 // NewParser returns a parser.
@@ -88,6 +90,7 @@ func (p *Parser) Parse(d Dialect, body []byte) (*pipeline.Transcript, error) {
 	if err := p.whole(); err != nil {
 		return nil, p.unreadable(err)
 	}
+	p.caches()
 	return &p.t, nil
 }
 
@@ -95,6 +98,7 @@ func (p *Parser) Parse(d Dialect, body []byte) (*pipeline.Transcript, error) {
 // does not keep it in memory. The transcript is no longer valid.
 func (p *Parser) Release() {
 	p.reset("", nil)
+	p.caching.reader.Release()
 	clear(p.t.Segments[:cap(p.t.Segments)])
 	clear(p.calls[:cap(p.calls)])
 	clear(p.pending[:cap(p.pending)])
@@ -134,6 +138,8 @@ type format struct {
 	text           bool // the conversation may be a string
 	lone           bool // the conversation may be its only element
 	versioned      bool // anthropic_version has to be there
+	marked         bool // the provider caches what is marked
+	marks          marks.Style
 	resources      bool // models are named by a path, whose last part is the name
 }
 
@@ -144,9 +150,10 @@ func formatOf(d Dialect) (f format, ok bool) {
 		f.levels[0] = keyMessages | keyModel | keyStream
 		f.list, f.element = keyMessages, (*Parser).message
 	case AnthropicMessages, AnthropicPlatform:
-		f.levels[0] = keyMessages | keyModel | keyStream | keyVersion | keyThread | keySystem
+		f.levels[0] = keyMessages | keyModel | keyStream | keyVersion | keyThread | keySystem | keyTools
 		f.list, f.element, f.block = keyMessages, (*Parser).message, (*Parser).block
 		f.versioned = d == AnthropicPlatform
+		f.marked = true
 	case OpenAIResponses:
 		f.levels[0] = keyInput | keyModel | keyStream | keyPreviousResponse | keyConversation | keySystem
 		f.list, f.element, f.text = keyInput, (*Parser).item, true
@@ -158,9 +165,10 @@ func formatOf(d Dialect) (f format, ok bool) {
 		f.wraps = keyRequest | keyGenerateRequest
 		f.list, f.element, f.lone, f.resources = keyContents, (*Parser).geminiContent, true, true
 	case BedrockConverse:
-		f.levels = [3]keys{keyMessages | keySystem | keyInput, keyConverse, keyMessages | keySystem}
+		f.levels = [3]keys{keyMessages | keySystem | keyTools | keyInput, keyConverse, keyMessages | keySystem | keyTools}
 		f.wraps = keyInput | keyConverse
 		f.list, f.element, f.block = keyMessages, (*Parser).message, (*Parser).converseBlock
+		f.marked, f.marks = true, marks.Block
 	default:
 		return f, false
 	}
@@ -169,12 +177,13 @@ func formatOf(d Dialect) (f format, ok bool) {
 
 // root is what a request says beside its conversation, gathered over the levels.
 type root struct {
-	had, again keys
-	lists      int  // how often the conversation is there
-	found      bool // and is what it should be
-	model      []byte
-	system     []byte        // what is said in front of it
-	preamble   pipeline.Span // where it stands, up to the first assistant message
+	had, again        keys
+	lists             int  // how often the conversation is there
+	found             bool // and is what it should be
+	model             []byte
+	system            []byte // what is said in front of it
+	systemAt, toolsAt pipeline.Span
+	preamble          pipeline.Span // where it stands, up to the first assistant message
 }
 
 // whole reads the body.
@@ -254,7 +263,9 @@ func (p *Parser) about(key keys) error {
 			p.root.model = p.root.model[bytes.LastIndexByte(p.root.model, '/')+1:]
 		}
 	case key == keySystem:
-		p.root.system = value
+		p.root.system, p.root.systemAt = value, p.span(value)
+	case key == keyTools:
+		p.root.toolsAt = p.span(value)
 	case key == keyStream:
 		p.t.Stream = string(value) == "true"
 	case key&heldKeys != 0 && string(value) != "null":

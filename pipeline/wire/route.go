@@ -36,6 +36,31 @@ func Route(path string) (Dialect, bool) {
 	return d, d != ""
 }
 
+// TakesMarks reports whether a model of a dialect is known to take cache marks.
+// Platforms refuse the whole request when one of their older models, or one of
+// another maker, is sent a mark; a model that hides behind the number of a
+// profile may be one. Where the dialect itself is for one maker's models, marks
+// are part of the API.
+func TakesMarks(d Dialect, model string) bool {
+	switch d {
+	case AnthropicMessages:
+		return true
+	case AnthropicPlatform, BedrockConverse:
+	default:
+		return false
+	}
+	if strings.HasPrefix(model, "claude") { // Vertex
+		return d == AnthropicPlatform
+	}
+	_, name, found := strings.Cut(model, "anthropic.claude")
+	return found && !slices.ContainsFunc(unmarkable(), func(old string) bool { return strings.HasPrefix(name, old) })
+}
+
+// unmarkable are Bedrock's Claude models from before caching.
+func unmarkable() []string {
+	return []string{"-v", "-instant", "-3-haiku", "-3-sonnet", "-3-opus", "-3-5-sonnet-20240620"}
+}
+
 // ModelInPath returns the model that a request path names, or the empty string
 // when it names none: most APIs have it in the body. Of a resource name, such as
 // that of an inference profile, it is the last part.

@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/contextguru/contextguru/pipeline"
+import (
+	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/wire/internal/marks"
+)
 
 // open enters the object or list that comes next.
 func (p *Parser) open() error {
@@ -133,3 +136,85 @@ func (p *Parser) between(from, end int) pipeline.Span {
 	}
 	return pipeline.Span{Start: end, End: end}
 }
+
+// caching implements pipeline.Caching on the body that was read last. Like the
+// parser it is not safe for concurrent use.
+type caching struct {
+	p       *Parser
+	reader  marks.Reader
+	counted bool
+	marks   int
+	written [2][]byte // the marks, by lifetime
+	style   marks.Style
+}
+
+// caches lets the transcript tell about cache marks where the provider goes by
+// them and the whole conversation is there.
+func (p *Parser) caches() {
+	if !p.format.marked || p.t.ServerHeld || p.root.again&(keySystem|keyTools) != 0 {
+		return
+	}
+	c := &p.caching
+	c.p, c.counted = p, false
+	if c.style != p.format.marks || c.written[0] == nil {
+		c.style = p.format.marks
+		c.written = [2][]byte{[]byte(marks.Mark(c.style, false)), []byte(marks.Mark(c.style, true))}
+	}
+	p.t.Caching = c
+}
+
+func (c *caching) Marks() int {
+	if !c.counted {
+		c.marks, c.counted = c.reader.Count(c.p.body), true
+	}
+	return c.marks
+}
+
+func (c *caching) Most() int { return marks.Most }
+
+func (c *caching) Tools() bool {
+	_, ok := c.reader.Tools(c.style, c.part(c.p.root.toolsAt))
+	return ok
+}
+
+func (c *caching) Mark(ttl pipeline.TTL) []byte {
+	if ttl == pipeline.TTL1h {
+		return c.written[1]
+	}
+	return c.written[0]
+}
+
+func (c *caching) Head() (pipeline.Place, bool) {
+	span := c.p.root.systemAt
+	at, ok := c.reader.System(c.style, c.part(span))
+	if !ok {
+		span = c.p.root.toolsAt
+		at, ok = c.reader.Tools(c.style, c.part(span))
+	}
+	return pipeline.Place{Offset: span.Start + at}, ok
+}
+
+func (c *caching) End(turn int) (pipeline.Place, bool) {
+	elements := c.p.outline.Elements
+	end, spoke := 0, 0
+	for running := false; end < len(elements); end++ {
+		if elements[end].Assistant && !running {
+			if spoke++; spoke > turn {
+				break
+			}
+		}
+		running = elements[end].Assistant
+	}
+	for i := end - 1; i >= 0; i-- {
+		if elements[i].Assistant {
+			continue
+		}
+		span := elements[i].Span
+		if at, ok := c.reader.Message(c.style, c.part(span)); ok {
+			return pipeline.Place{Offset: span.Start + at}, true
+		}
+	}
+	return pipeline.Place{}, false
+}
+
+func (c *caching) part(span pipeline.Span) []byte { return c.p.body[span.Start:span.End] }

@@ -220,9 +220,11 @@ func (p *plot) body(d wire.Dialect, messages []message) []byte {
 	}
 	l := p.look
 	members := []string{l.member("model", `"`+p.model+`"`)}
+	tools := "[]"
 	if d == wire.AnthropicMessages {
+		tools = l.list(l.object(l.member("name", `"bash"`), l.member("input_schema", "{}")))
 		members = append(members, l.member("max_tokens", "1024"), l.member("system", l.list(l.block(p.system, p.quirky))))
 	}
-	members = append(members, l.extra+l.member("messages", l.list(written...)), l.member("stream", "true"), l.member("tools", "[]"))
+	members = append(members, l.extra+l.member("messages", l.list(written...)), l.member("stream", "true"), l.member("tools", tools))
 	return []byte(l.object(members...) + "\n")
 }

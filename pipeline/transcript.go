@@ -94,6 +94,10 @@ type Transcript struct {
 	// Caching is how the request says what its provider is to cache; nil when
 	// the provider does not go by that, or it is not known.
 	Caching Caching
+	// Opening is where the preamble stands: the system's texts, and the messages
+	// in front of the first assistant message. Equal bytes there are an equal
+	// preamble; the reverse does not hold.
+	Opening [2]Span
 }
 
 // Value returns the segment's JSON value as the client wrote it.

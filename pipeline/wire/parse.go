@@ -72,8 +72,8 @@ func NewParser(l Limits) *Parser {
 		opts: []jsontext.Options{jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)},
 	}
 	p.preamble = func(yield func(string) bool) {
-		at := p.root.preamble
-		preamble.Texts(p.root.system, p.body[at.Start:max(at.Start, at.End)], yield)
+		system, messages := p.t.Opening[0], p.t.Opening[1]
+		preamble.Texts(p.body[system.Start:system.End], p.body[messages.Start:messages.End], yield)
 	}
 	return p
 }
@@ -177,13 +177,12 @@ func formatOf(d Dialect) (f format, ok bool) {
 
 // root is what a request says beside its conversation, gathered over the levels.
 type root struct {
-	had, again        keys
-	lists             int  // how often the conversation is there
-	found             bool // and is what it should be
-	model             []byte
-	system            []byte // what is said in front of it
-	systemAt, toolsAt pipeline.Span
-	preamble          pipeline.Span // where it stands, up to the first assistant message
+	had, again      keys
+	lists           int  // how often the conversation is there
+	found           bool // and is what it should be
+	model           []byte
+	system, toolsAt pipeline.Span // what is said in front of it, and the tools
+	opening         pipeline.Span // where it stands, up to the first assistant message
 }
 
 // whole reads the body.
@@ -199,6 +198,8 @@ func (p *Parser) whole() error {
 	if err := p.request(0); err != nil {
 		return err
 	}
+	p.root.opening.End = max(p.root.opening.Start, p.root.opening.End)
+	p.t.Opening = [2]pipeline.Span{p.root.system, p.root.opening}
 	if p.t.Model != string(p.root.model) {
 		p.t.Model = string(p.root.model)
 	}
@@ -263,7 +264,7 @@ func (p *Parser) about(key keys) error {
 			p.root.model = p.root.model[bytes.LastIndexByte(p.root.model, '/')+1:]
 		}
 	case key == keySystem:
-		p.root.system, p.root.systemAt = value, p.span(value)
+		p.root.system = p.span(value)
 	case key == keyTools:
 		p.root.toolsAt = p.span(value)
 	case key == keyStream:
@@ -297,7 +298,7 @@ func (p *Parser) thread() error {
 // conversation reads the conversation and notes whether it is one.
 func (p *Parser) conversation() error {
 	p.root.lists++
-	p.root.preamble.Start = int(p.dec.InputOffset())
+	p.root.opening.Start = int(p.dec.InputOffset())
 	p.outline.Value = p.between(int(p.dec.InputOffset()), len(p.body))
 	defer func() { p.outline.Value.End = int(p.dec.InputOffset()) }()
 	switch kind := p.dec.PeekKind(); {
@@ -305,7 +306,7 @@ func (p *Parser) conversation() error {
 		p.t.Messages++
 		p.root.found = true
 		err := p.skip()
-		p.root.preamble.End = int(p.dec.InputOffset())
+		p.root.opening.End = int(p.dec.InputOffset())
 		return err
 	case kind == '{' && p.format.lone:
 		p.root.found = true
@@ -327,7 +328,7 @@ func (p *Parser) stray() error {
 func (p *Parser) spoke(assistant bool) {
 	p.t.Messages++
 	if !assistant && p.t.Turn == 0 {
-		p.root.preamble.End = int(p.dec.InputOffset())
+		p.root.opening.End = int(p.dec.InputOffset())
 	}
 	p.note(assistant)
 	if assistant && !p.running {

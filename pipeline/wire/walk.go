@@ -185,7 +185,7 @@ func (c *caching) Mark(ttl pipeline.TTL) []byte {
 }
 
 func (c *caching) Head() (pipeline.Place, bool) {
-	span := c.p.root.systemAt
+	span := c.p.root.system
 	at, ok := c.reader.System(c.style, c.part(span))
 	if !ok {
 		span = c.p.root.toolsAt

@@ -71,6 +71,9 @@ type Transcript struct {
 	// content. What calls the outputs answer and whether an earlier request was
 	// rewritten may then be unknown.
 	ServerHeld bool
+	// Kept reports that the provider keeps this request and its answer, so that a
+	// later request may continue them without holding them.
+	Kept bool
 	// Body is the request as the client sent it.
 	Body []byte
 	// Segments are the tool outputs in body order; their turns never decrease.

@@ -135,7 +135,7 @@ type format struct {
 	// element reads an element of the conversation, block one of the content of
 	// a message, where tool results are blocks.
 	element, block func(*Parser) error
-	text           bool // the conversation may be a string
+	text           bool // the conversation may be a string, and is kept unless told otherwise
 	lone           bool // the conversation may be its only element
 	versioned      bool // anthropic_version has to be there
 	marked         bool // the provider caches what is marked
@@ -147,7 +147,7 @@ type format struct {
 func formatOf(d Dialect) (f format, ok bool) {
 	switch d {
 	case OpenAIChat:
-		f.levels[0] = keyMessages | keyModel | keyStream
+		f.levels[0] = keyMessages | keyModel | keyStream | keyTools | keyFunctions
 		f.list, f.element = keyMessages, (*Parser).message
 	case AnthropicMessages, AnthropicPlatform:
 		f.levels[0] = keyMessages | keyModel | keyStream | keyVersion | keyThread | keySystem | keyTools
@@ -155,17 +155,17 @@ func formatOf(d Dialect) (f format, ok bool) {
 		f.versioned = d == AnthropicPlatform
 		f.marked = true
 	case OpenAIResponses:
-		f.levels[0] = keyInput | keyModel | keyStream | keyPreviousResponse | keyConversation | keySystem
+		f.levels[0] = keyInput | keyModel | keyStream | keyPreviousResponse | keyConversation | keySystem | keyTools | keyStore
 		f.list, f.element, f.text = keyInput, (*Parser).item, true
 	case Gemini:
 		f.levels = [3]keys{
-			keyContents | keyModel | keyCachedContent | keySystem | keyRequest | keyGenerateRequest,
-			keyContents | keyModel | keyCachedContent | keySystem,
+			keyContents | keyModel | keyCachedContent | keySystem | keyTools | keyRequest | keyGenerateRequest,
+			keyContents | keyModel | keyCachedContent | keySystem | keyTools,
 		}
 		f.wraps = keyRequest | keyGenerateRequest
 		f.list, f.element, f.lone, f.resources = keyContents, (*Parser).geminiContent, true, true
 	case BedrockConverse:
-		f.levels = [3]keys{keyMessages | keySystem | keyTools | keyInput, keyConverse, keyMessages | keySystem | keyTools}
+		f.levels = [3]keys{keyMessages | keySystem | keyToolConfig | keyInput, keyConverse, keyMessages | keySystem | keyToolConfig}
 		f.wraps = keyInput | keyConverse
 		f.list, f.element, f.block = keyMessages, (*Parser).message, (*Parser).converseBlock
 		f.marked, f.marks = true, marks.Block
@@ -183,6 +183,8 @@ type root struct {
 	model           []byte
 	system, toolsAt pipeline.Span // what is said in front of it, and the tools
 	opening         pipeline.Span // where it stands, up to the first assistant message
+	list            place         // of the conversation
+	tools           toolbox
 }
 
 // whole reads the body.
@@ -203,6 +205,7 @@ func (p *Parser) whole() error {
 	if p.t.Model != string(p.root.model) {
 		p.t.Model = string(p.root.model)
 	}
+	p.t.Kept = p.t.Kept || p.format.text && (!p.root.tools.unkept || p.root.again&keyStore != 0)
 	end := int(p.dec.InputOffset())
 	switch {
 	case len(bytes.TrimLeft(p.body[end:], " \t\r\n")) > 0:
@@ -222,6 +225,7 @@ func (p *Parser) request(level int) error {
 	if err := p.open(); err != nil {
 		return err
 	}
+	here := place{level: level, at: int(p.dec.InputOffset())}
 	keys := seen{mine: p.format.levels[level]}
 	for {
 		name, err := p.name()
@@ -235,11 +239,14 @@ func (p *Parser) request(level int) error {
 		case key == 0:
 			err = p.skip()
 		case key == p.format.list:
+			p.root.list = here
 			err = p.conversation()
 		case key&p.format.wraps != 0 && p.dec.PeekKind() == '{':
 			err = p.request(level + 1)
 		case key == keyThread:
 			err = p.thread()
+		case key&toolKeys != 0:
+			err = p.declarations(key, here)
 		default:
 			err = p.about(key)
 		}
@@ -265,10 +272,10 @@ func (p *Parser) about(key keys) error {
 		}
 	case key == keySystem:
 		p.root.system = p.span(value)
-	case key == keyTools:
-		p.root.toolsAt = p.span(value)
 	case key == keyStream:
 		p.t.Stream = string(value) == "true"
+	case key == keyStore:
+		p.root.tools.unkept = string(value) == "false"
 	case key&heldKeys != 0 && string(value) != "null":
 		p.t.ServerHeld = true
 	}
@@ -281,6 +288,7 @@ func (p *Parser) thread() error {
 	if p.dec.PeekKind() != '{' {
 		return p.skip()
 	}
+	p.t.Kept = true
 	if err := p.open(); err != nil {
 		return err
 	}

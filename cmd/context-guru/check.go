@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/preset"
 	"github.com/contextguru/contextguru/store"
 )
 
@@ -109,7 +110,8 @@ func summarize(w io.Writer, c *config.Config) {
 	} else {
 		row("expand", "nobody resolves markers: lossless edits only")
 	}
-	row("pipeline", strings.Join(c.Pipeline, ", "))
+	row("preset", c.Preset, replaced(c))
+	row("pipeline", pipelineSummary(c)...)
 	row("limits", "body "+size(c.Limits.BodyBytes), "in flight "+size(c.Limits.InFlightBytes),
 		fmt.Sprintf("%d tool outputs", c.Limits.Segments), "deadline "+c.Limits.Deadline.String())
 	row("envoy", prefixed("version ", c.Envoy.Version), "message timeout "+c.Envoy.MessageTimeout.String(), "buffer limit "+size(c.Envoy.BufferLimitBytes))
@@ -147,6 +149,30 @@ func tenant(c *config.Config) string {
 		return who + "; without it lossless edits only"
 	}
 	return who + ", else " + c.Tenant.Default
+}
+
+// replaced says whether the preset's own list is in force.
+func replaced(c *config.Config) string {
+	if p, _ := preset.Find(c.Preset); slices.Equal(p.Pipeline, c.Pipeline) {
+		return ""
+	}
+	return "its list replaced by pipeline"
+}
+
+// pipelineSummary lists the components in order, and which of them do nothing.
+func pipelineSummary(c *config.Config) []string {
+	line, _ := c.Line("")
+	var names []string
+	for _, name := range c.Pipeline {
+		if slices.Contains(line.Inert, name) {
+			name += " (inert)"
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return []string{"empty"}
+	}
+	return names
 }
 
 func keyNames(c *config.Config) string {

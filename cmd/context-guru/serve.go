@@ -105,8 +105,13 @@ func runService(ctx context.Context, c *config.Config, log *slog.Logger, env fun
 	}
 	s.ready.Store(true)
 	s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+	if line, _ := c.Line(""); len(line.Inert) > 0 {
+		for _, name := range line.Inert {
+			log.Warn("component_not_built", "component", name, "effect", "it is in the pipeline and does nothing", "cure", "upgrade, or take it out of the pipeline")
+		}
+	}
 	log.Info("started", "grpc", c.Listen.GRPC, "grpc_socket", c.Listen.GRPCSocket, "http", c.Listen.HTTP,
-		"pipeline", c.Pipeline, "resolver", string(c.Expand.Resolver), "store", string(c.Store.Type))
+		"preset", c.Preset, "pipeline", c.Pipeline, "resolver", string(c.Expand.Resolver), "store", string(c.Store.Type))
 	select {
 	case <-ctx.Done():
 	case err = <-s.failed:

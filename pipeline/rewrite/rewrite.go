@@ -36,6 +36,8 @@ type Choice struct {
 	Model string
 	// Tenant is the owner of the originals, empty for none.
 	Tenant string
+	// Preset is the request's, see [Request].
+	Preset string
 	// Transcript is the request as it was parsed.
 	Transcript *pipeline.Transcript
 }
@@ -64,6 +66,9 @@ type Request struct {
 	// Tenant names the owner of the originals; empty means that there is none
 	// and that only lossless edits are made.
 	Tenant string
+	// Preset names the pipeline that was asked for; empty means the one that is
+	// configured.
+	Preset string
 	// LosslessOnly forbids markers.
 	LosslessOnly bool
 	// Explain fills in the report's Explained.
@@ -85,7 +90,6 @@ type Reply struct {
 func (r *Reply) Release() {
 	if r.work != nil {
 		r.work.parser.Release()
-		r.work.t = nil
 		r.pool.Put(r.work)
 		r.work, r.Body = nil, nil
 	}
@@ -97,10 +101,6 @@ type work struct {
 	patches []wire.Patch
 	items   []store.Item
 	seen    map[string]bool
-	edits   []ComponentEdits         // by step
-	loads   []func() ([]byte, error) // of the items, kept from request to request
-	where   []int                    // the segments of the items
-	t       *pipeline.Transcript
 	lossy   bool            // markers may be sent
 	refused map[string]bool // ids the store holds another text under
 	out     []byte
@@ -134,7 +134,7 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 	if t.Caching != nil && !wire.TakesMarks(req.Dialect, report.Model) {
 		t.Caching = nil
 	}
-	p := r.c.Pipeline(ctx, Choice{Model: report.Model, Tenant: req.Tenant, Transcript: t})
+	p := r.c.Pipeline(ctx, Choice{Model: report.Model, Tenant: req.Tenant, Preset: req.Preset, Transcript: t})
 	res, err := p.Run(ctx, t)
 	if err != nil {
 		report.Reason = ended(err)
@@ -208,7 +208,7 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 func (w *work) collect(tenant string, ttl time.Duration, t *pipeline.Transcript, res *pipeline.Result) {
 	clear(w.seen)
 	clear(w.items)
-	w.items, w.where, w.t = w.items[:0], w.where[:0], t
+	w.items = w.items[:0]
 	for i, o := range res.Outcomes {
 		if o.Lossy == nil || o.Lossy.ID == "" || w.seen[o.Lossy.ID] {
 			continue
@@ -216,22 +216,11 @@ func (w *work) collect(tenant string, ttl time.Duration, t *pipeline.Transcript,
 		w.seen[o.Lossy.ID] = true
 		w.items = append(w.items, store.Item{
 			Key:  store.Key{Tenant: tenant, Space: store.Originals, ID: o.Lossy.ID},
-			Load: w.load(i),
+			Load: func() ([]byte, error) { return original(t, i) },
 			Sum:  o.Sum(),
 			TTL:  ttl,
 		})
 	}
-}
-
-// load returns what reads the original of the next item. A conversation has as
-// many items in its next request, so the functions are made once.
-func (w *work) load(segment int) func() ([]byte, error) {
-	n := len(w.where)
-	w.where = append(w.where, segment)
-	if n == len(w.loads) {
-		w.loads = append(w.loads, func() ([]byte, error) { return original(w.t, w.where[n]) })
-	}
-	return w.loads[n]
 }
 
 func original(t *pipeline.Transcript, i int) ([]byte, error) {

@@ -45,7 +45,8 @@ func main() {
 
 // config lets the service leave markers, since somebody reads originals back:
 // this program, with GET.
-const config = "expand: {resolver: external}\n"
+const config = "expand: {resolver: external}\n" +
+	"cache: {horizon_tokens: 10000000}\n" // none comes, so each turn can be held against the one before
 
 func run(ctx context.Context, redis, keep bool) (err error) {
 	begun := time.Now()

@@ -15,9 +15,9 @@ import (
 func TestConversationKeepsTheLaws(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]stack.Option{
-		"memory":       {stack.WithConfig(external)},
-		soleExtProc:    {stack.WithConfig(external + "envoy: {sole_ext_proc: true}\n")},
-		"redis socket": {stack.WithConfig(external), stack.WithRedis(stack.RedisOptions{}), stack.WithSocket(), stack.WithSecret("open-sesame-open-sesame")},
+		"memory":       {stack.WithConfig(steady)},
+		soleExtProc:    {stack.WithConfig(steady + "envoy: {sole_ext_proc: true}\n")},
+		"redis socket": {stack.WithConfig(steady), stack.WithRedis(stack.RedisOptions{}), stack.WithSocket(), stack.WithSecret("open-sesame-open-sesame")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +83,7 @@ func converse(t *testing.T, s *stack.Stack, d chat.Dialect, p stack.Protocol, lo
 // other one, through a restart of one and a loss of every remembered decision.
 func TestReplicasAgree(t *testing.T) {
 	t.Parallel()
-	s := stack.New(t, stack.WithConfig(external), stack.WithRedis(stack.RedisOptions{}), stack.WithPinnedReplicas(2))
+	s := stack.New(t, stack.WithConfig(steady), stack.WithRedis(stack.RedisOptions{}), stack.WithPinnedReplicas(2))
 	for _, d := range []chat.Dialect{chat.OpenAI, chat.Anthropic} {
 		bodies, err := work(d).Bodies()
 		if err != nil {

@@ -23,6 +23,9 @@ const (
 	messagesPath = "/v1/messages"
 	// external lets the service leave markers: the tests read originals back.
 	external = "expand: {resolver: external}\n"
+	// steady is the same with horizons too far away to come: nothing that was
+	// sent may ever change.
+	steady = external + "cache: {horizon_tokens: 100000000}\n"
 )
 
 // patience bounds every wait of a test: far longer than anything takes, so that

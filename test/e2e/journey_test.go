@@ -81,7 +81,7 @@ func TestLawsOnRandomReplicas(t *testing.T) {
 	for _, d := range []chat.Dialect{chat.OpenAI, chat.Anthropic} {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
-			s := stack.New(t, stack.WithConfig(external), stack.WithRedis(stack.RedisOptions{}), stack.WithPinnedReplicas(2))
+			s := stack.New(t, stack.WithConfig(steady), stack.WithRedis(stack.RedisOptions{}), stack.WithPinnedReplicas(2))
 			for seed := range uint64(2) {
 				r := rand.New(rand.NewPCG(seed, 7))
 				bodies := journey(t, d, seed, 20)

@@ -24,10 +24,14 @@ type Config struct {
 	Store    Store    `json:"store"`
 	Expand   Expand   `json:"expand"`
 
-	// Pipeline names the components in the order they run.
+	// Preset names a ready-made pipeline, with the settings that belong to it.
+	Preset string `json:"preset"`
+	// Pipeline names the components in the order they run. Written, it replaces
+	// the preset's list.
 	Pipeline []string `json:"pipeline"`
 	// Components holds the settings of every component that is in the pipeline
-	// or was configured, with every default written out.
+	// or was configured, with every default written out. A block that is written
+	// replaces the preset's whole block.
 	Components map[string]json.RawMessage `json:"components"`
 	// AllowIrreversible permits components to lose text for good.
 	AllowIrreversible bool `json:"allow_irreversible"`
@@ -37,9 +41,10 @@ type Config struct {
 	Memo      Memo      `json:"memo"`
 	Telemetry Telemetry `json:"telemetry"`
 
-	steps []pipeline.Step
-	ring  *pipeline.Keyring
-	dir   string
+	line    Line
+	presets map[string]Line // by name, without the one in force
+	ring    *pipeline.Keyring
+	dir     string
 	// windows is the model map of models.file.
 	windows *models.Map
 }
@@ -207,7 +212,7 @@ type OTLP struct {
 }
 
 // Steps returns the components of the pipeline in order, ready to run.
-func (c *Config) Steps() []pipeline.Step { return c.steps }
+func (c *Config) Steps() []pipeline.Step { return c.line.Steps }
 
 // Keyring returns the service keys, nil when none is configured.
 func (c *Config) Keyring() *pipeline.Keyring { return c.ring }

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/tools/txtar"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/preset"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/strict"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -54,6 +55,8 @@ func write(t *testing.T, name string, data []byte) {
 func TestEmptyIsDefault(t *testing.T) {
 	t.Parallel()
 	want := Default()
+	auto, _ := preset.Find(preset.Default)
+	want.Pipeline = auto.Pipeline
 	for _, data := range []string{"", "# a comment\n", "---\n", "{}", "\ufeff", "pipeline:\nlisten: ~\n"} {
 		got, err := Parse("cg.yaml", []byte(data), testCatalog(t))
 		if err != nil {
@@ -181,7 +184,7 @@ func TestNotes(t *testing.T) {
 		data string
 		want []string // prefixes, in order
 	}{
-		{"", []string{"keys: none is given", "expand.resolver: none, so extract, collapse may"}},
+		{"", []string{"keys: none is given", "expand.resolver: none, so dedup, failed_run, mask, smartcrush, extract, collapse, linecap may"}},
 		{"pipeline: [format]\n", []string{"keys: none is given"}},
 		{"expand: {resolver: external}\nlisten: {grpc: ':9002'}\n", []string{"listen.grpc: :9002 accepts any peer", "keys: none"}},
 		{"expand: {resolver: external}\nlisten: {grpc: '10.0.0.1:9002'}\n", []string{"listen.grpc: 10.0.0.1:9002 accepts", "keys: none"}},
@@ -191,10 +194,7 @@ func TestNotes(t *testing.T) {
 			[]string{"keys: none", "store.redis: not used", "pipeline: empty", "components.dedup: not used", "allow_irreversible"},
 		},
 	} {
-		c, err := Parse("cg.yaml", []byte(tc.data), testCatalog(t))
-		if err != nil {
-			t.Fatalf("%q: %v", tc.data, err)
-		}
+		c := parsed(t, tc.data, realCatalog(t))
 		got := c.Notes()
 		if len(got) != len(tc.want) {
 			t.Errorf("%q: notes %q, want %q", tc.data, got, tc.want)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/preset"
 	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/models"
 )
@@ -32,7 +33,7 @@ func Default() *Config {
 			Redis:  Redis{Addresses: []string{}, Timeout: Duration(50 * time.Millisecond)},
 		},
 		Expand:     Expand{Resolver: ResolverNone, Path: "/context-guru/expand"},
-		Pipeline:   []string{"format", "dedup", "extract", "collapse"},
+		Preset:     preset.Default,
 		Components: map[string]json.RawMessage{},
 		Cache:      Cache{HorizonTokens: pipeline.DefaultHorizonTokens},
 		Models:     Models{Refresh: Duration(models.DefaultRefreshInterval)},

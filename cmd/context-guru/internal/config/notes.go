@@ -27,6 +27,9 @@ func (c *Config) Notes() []string {
 	if len(c.Pipeline) == 0 {
 		note("pipeline: empty, every request passes through unchanged")
 	}
+	for _, name := range c.line.Inert {
+		note("pipeline: %s is not part of this version and does nothing", name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
 		if !slices.Contains(c.Pipeline, name) {
 			note("components.%s: not used, the pipeline does not list it", name)
@@ -46,7 +49,7 @@ func (c *Config) Notes() []string {
 
 func (c *Config) lossyComponents() []string {
 	var names []string
-	for _, s := range c.steps {
+	for _, s := range c.line.Steps {
 		if s.Kind == pipeline.KindOffload {
 			names = append(names, s.Name)
 		}
@@ -56,7 +59,7 @@ func (c *Config) lossyComponents() []string {
 
 func (c *Config) horizonComponents() []string {
 	var names []string
-	for _, s := range c.steps {
+	for _, s := range c.line.Steps {
 		if s.When == pipeline.AtHorizon {
 			names = append(names, s.Name)
 		}

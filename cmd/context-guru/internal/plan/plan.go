@@ -1,5 +1,5 @@
-// Package plan turns a configuration into pipelines: one for every way of
-// counting tokens and every context window that models in use have.
+// Package plan turns a configuration into pipelines: one for every preset in
+// use, every way of counting tokens and every context window that models have.
 package plan
 
 import (
@@ -63,8 +63,9 @@ type Plan struct {
 }
 
 // kind is what pipelines of one plan differ in. There are as many as the map
-// has windows, a few dozen, times the ways of counting.
+// has windows, a few dozen, times the ways of counting, times the presets.
 type kind struct {
+	preset   string // empty for the pipeline in force
 	encoding tokens.Encoding
 	window   int
 }
@@ -85,6 +86,10 @@ func (m *Maker) New(c *config.Config, windows *models.Map) *Plan {
 // Choose returns the pipeline of a request.
 func (p *Plan) Choose(choice rewrite.Choice) *pipeline.Pipeline {
 	k := kind{encoding: tokens.EncodingFor(choice.Model)}
+	// The names are the client's to choose: only those that are known are kept.
+	if _, known := p.config.Line(choice.Preset); known && choice.Preset != p.config.Preset {
+		k.preset = choice.Preset
+	}
 	if model, known := p.models.Find(choice.Model); known && model.Window > 0 {
 		k.window = model.Window
 	} else if p.maker.Unknown != nil {
@@ -105,8 +110,9 @@ func (p *Plan) Choose(choice rewrite.Choice) *pipeline.Pipeline {
 }
 
 func (p *Plan) build(k kind) *pipeline.Pipeline {
+	line, _ := p.config.Line(k.preset)
 	return pipeline.New(pipeline.Settings{
-		Steps: p.config.Steps(), Markers: p.maker.Keys, Lossy: p.config.Lossy(), Hints: p.config.Hints(),
+		Steps: line.Steps, Markers: p.maker.Keys, Lossy: p.config.Lossy(), Hints: p.config.Hints(),
 		Counter: p.maker.counters[k.encoding], Memo: p.maker.Memo,
 		HorizonTokens: p.config.Cache.HorizonTokens.Tokens(k.window), Window: k.window,
 	})

@@ -63,3 +63,55 @@ func TestWindowsReachTheComponents(t *testing.T) {
 		t.Errorf("unknown models %q, want %q", unknown, want)
 	}
 }
+
+// A request gets the preset it asks for, and that of the configuration when it
+// asks for none, for that one or for one that does not exist.
+func TestPresetsOfRequests(t *testing.T) {
+	t.Parallel()
+	catalog, err := pipeline.NewCatalog(components.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Parse("cg.yaml", []byte("preset: mcp\ncomponents: {smartcrush: {min_items: 9}}\n"), catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maker, err := plan.NewMaker(pipelinetest.Keys(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := maker.New(c, &models.Map{})
+	digests := map[pipeline.Digest]string{}
+	for _, check := range []struct{ preset, first, same string }{
+		{"", "format", ""},
+		{"mcp", "format", ""},
+		{"mpc", "format", ""},
+		{"general", "format", "general"},
+		{"aggressive", "format", "aggressive"},
+		{"off", "", "off"},
+	} {
+		got := p.Choose(rewrite.Choice{Model: "m", Preset: check.preset})
+		if first := firstStep(got); first != check.first || got != p.Choose(rewrite.Choice{Model: "m", Preset: check.preset}) {
+			t.Errorf("%q begins with %q, want %q", check.preset, first, check.first)
+		}
+		if other, taken := digests[got.Digest()]; taken && other != check.same {
+			t.Errorf("%q has the digest of %q, want that of %q", check.preset, other, check.same)
+		}
+		digests[got.Digest()] = check.same
+		for _, s := range got.Steps() {
+			if s.Name == "smartcrush" && !strings.Contains(string(s.Config), `"min_items":9`) {
+				t.Errorf("%q: smartcrush is %s", check.preset, s.Config)
+			}
+		}
+	}
+	if len(digests) != 4 {
+		t.Errorf("%d digests, want 4", len(digests))
+	}
+}
+
+func firstStep(p *pipeline.Pipeline) string {
+	if len(p.Steps()) == 0 {
+		return ""
+	}
+	return p.Steps()[0].Name
+}

@@ -120,7 +120,7 @@ func (o *Outline) Cuts() []int {
 			cuts = append(cuts, i)
 		}
 	}
-	if !model && len(o.messages) > 0 {
+	if !model {
 		cuts = append(cuts, len(o.messages))
 	}
 	return cuts

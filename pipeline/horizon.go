@@ -155,16 +155,17 @@ func (p *Pipeline) reconsider(ctx context.Context, r *run, index int, h horizon)
 			return nil, err
 		}
 		if step := &p.s.Steps[i]; step.When == AtHorizon && step.Request == nil {
-			if err := c.ask(ctx, step, View{run: r, end: h.end}); err != nil {
+			if err := c.ask(ctx, i, View{run: r, end: h.end}); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if o.Lossy == nil {
 		o.Lossy = first.Lossy
-		return &o, nil
+		return &o, nil // and with it the edits
 	}
 	o.late, o.price = true, c.price
+	o.Edits = edits(o.Acts)
 	o.Lossy.Value = r.t.Encode(r.t.Value(&s), o.Lossy.Text)
 	return &o, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base32"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -108,6 +109,59 @@ func (r *Keyring) Derive(purpose, input string) []string {
 		names[i] = keyed(k.Secret, purpose, input, IDLen)
 	}
 	return names
+}
+
+// rootLen is the length of a root: 130 bits of a hash, more than enough for
+// the conversations of all times.
+const rootLen = 26
+
+// Root names the conversation a request belongs to: a keyed hash of the tenant
+// and the preamble, as 26 lower-case base32 characters. Nothing depends on a
+// root being known. It is empty for a request without any text in its preamble.
+//
+// The key is that of the ring whose id sorts first, whichever of them mints, so
+// that replicas agree while a key is being rotated.
+func (r *Keyring) Root(tenant string, t *Transcript) string {
+	if t == nil || t.Preamble == nil {
+		return ""
+	}
+	key := r.keys[0]
+	for _, k := range r.keys[1:] {
+		if k.ID < key.ID {
+			key = k
+		}
+	}
+	mac := hmac.New(sha256.New, key.Secret)
+	mac.Write([]byte("root\x00"))
+	part := func(s string) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		mac.Write(n[:])
+		writeString(mac, s)
+	}
+	part(tenant)
+	said := false
+	for text := range t.Preamble {
+		part(text)
+		said = true
+	}
+	if !said {
+		return ""
+	}
+	return strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil)))[:rootLen]
+}
+
+// Minting returns the ring whose key of an id mints, and false when it has no
+// such key. What it recognises stays the same.
+func (r *Keyring) Minting(id string) (*Keyring, bool) {
+	for i, k := range r.keys {
+		if k.ID != id {
+			continue
+		}
+		keys := append([]Key{k}, r.keys[:i]...)
+		return &Keyring{keys: append(keys, r.keys[i+1:]...)}, true
+	}
+	return nil, false
 }
 
 // Markers yields the ids of our own markers in a text, in order. Look-alikes

@@ -29,6 +29,8 @@ type Version struct {
 // Act is what one component did to one segment.
 type Act struct {
 	Component string
+	// Step is the component's place in the pipeline.
+	Step int
 	// Acted reports an adopted edit; otherwise Reason says why there is none.
 	Acted  bool
 	Lossy  bool
@@ -52,6 +54,9 @@ type Outcome struct {
 	Reason Reason
 	// Acts has one entry per component asked, in order.
 	Acts []Act
+	// Edits are the acts that were adopted. There are few of them however long
+	// the pipeline is, so whoever sums up a request looks at these.
+	Edits []Act
 	// Lossless is the version without a marker, nil when it is the client's text.
 	Lossless *Version
 	// Lossy is the version with a marker, or nil.
@@ -85,7 +90,7 @@ func (o *Outcome) Tokens(lossy bool) int {
 }
 
 func (o *Outcome) size() int64 {
-	size := int64(memoEntryOverhead + 64*len(o.Acts))
+	size := int64(memoEntryOverhead + 80*(len(o.Acts)+len(o.Edits)))
 	for _, v := range []*Version{o.Lossless, o.Lossy} {
 		if v != nil {
 			size += int64(len(v.Text) + len(v.Value))

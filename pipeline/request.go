@@ -109,7 +109,7 @@ func (p *Pipeline) whole(ctx context.Context, r *run) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		act := Act{Component: step.Name}
+		act := Act{Component: step.Name, Step: i}
 		start := time.Now()
 		edits, reason := callWhole(ctx, step, View{run: r, end: len(r.t.Segments), whole: true})
 		act.Took = time.Since(start)

@@ -173,11 +173,12 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 		if step.Scope == ScopeTranscript {
 			view = View{run: r}
 		}
-		if err := c.ask(ctx, step, view); err != nil {
+		if err := c.ask(ctx, i, view); err != nil {
 			return nil, err
 		}
 	}
 	o.price = c.price
+	o.Edits = edits(o.Acts)
 	if c.segment.Text != text {
 		o.final = r.textSum(c.segment.Text)
 	}
@@ -204,8 +205,9 @@ type chain struct {
 
 // ask lets one component decide and adopts its edit if every guard agrees.
 // Only ctx's error is returned.
-func (c *chain) ask(ctx context.Context, step *Step, view View) error {
-	act := Act{Component: step.Name, Before: c.tokens, After: c.tokens}
+func (c *chain) ask(ctx context.Context, index int, view View) error {
+	step := &c.p.s.Steps[index]
+	act := Act{Component: step.Name, Step: index, Before: c.tokens, After: c.tokens}
 	switch {
 	case c.outcome.Lossy != nil:
 		act.Reason = ReasonMarked
@@ -226,6 +228,26 @@ func (c *chain) ask(ctx context.Context, step *Step, view View) error {
 	}
 	c.outcome.Acts = append(c.outcome.Acts, act)
 	return nil
+}
+
+// edits returns the acts that were adopted.
+func edits(acts []Act) []Act {
+	n := 0
+	for i := range acts {
+		if acts[i].Acted {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	adopted := make([]Act, 0, n)
+	for i := range acts {
+		if acts[i].Acted {
+			adopted = append(adopted, acts[i])
+		}
+	}
+	return adopted
 }
 
 // call isolates the pipeline from a component that panics.

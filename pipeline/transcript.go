@@ -71,6 +71,9 @@ type Transcript struct {
 	// content. What calls the outputs answer and whether an earlier request was
 	// rewritten may then be unknown.
 	ServerHeld bool
+	// Kept reports that the provider keeps this request and its answer, so that a
+	// later request may continue them without holding them.
+	Kept bool
 	// Body is the request as the client sent it.
 	Body []byte
 	// Segments are the tool outputs in body order; their turns never decrease.
@@ -94,6 +97,10 @@ type Transcript struct {
 	// Caching is how the request says what its provider is to cache; nil when
 	// the provider does not go by that, or it is not known.
 	Caching Caching
+	// Opening is where the preamble stands: the system's texts, and the messages
+	// in front of the first assistant message. Equal bytes there are an equal
+	// preamble; the reverse does not hold.
+	Opening [2]Span
 }
 
 // Value returns the segment's JSON value as the client wrote it.

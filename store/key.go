@@ -47,15 +47,16 @@ type Key struct {
 // String renders the key as the stores know it: cg:{tenant}:space:id. Distinct
 // keys have distinct renderings, whatever bytes tenant and id hold.
 func (k Key) String() string {
-	var b strings.Builder
-	b.Grow(len("cg:{}:o:") + len(k.Tenant) + len(k.ID))
-	b.WriteString("cg:{")
-	escapeTo(&b, k.Tenant)
-	b.WriteString("}:")
-	b.WriteByte(byte(k.Space))
-	b.WriteByte(':')
-	escapeTo(&b, k.ID)
-	return b.String()
+	var buf [128]byte
+	return string(k.appendTo(buf[:0]))
+}
+
+// appendTo appends what String returns.
+func (k Key) appendTo(b []byte) []byte {
+	b = append(b, "cg:{"...)
+	b = escapeTo(b, k.Tenant)
+	b = append(b, '}', ':', byte(k.Space), ':')
+	return escapeTo(b, k.ID)
 }
 
 // Validate reports why a store would refuse the key. The error wraps [ErrInvalidKey].
@@ -83,15 +84,15 @@ func plain(c byte) bool {
 		strings.IndexByte("-_.~@/=+", c) >= 0
 }
 
-func escapeTo(b *strings.Builder, s string) {
+func escapeTo(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	done := 0
 	for i := range len(s) {
 		if c := s[i]; !plain(c) {
-			b.WriteString(s[done:i])
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			b = append(b, s[done:i]...)
+			b = append(b, '%', hex[c>>4], hex[c&15])
 			done = i + 1
 		}
 	}
-	b.WriteString(s[done:])
+	return append(b, s[done:]...)
 }

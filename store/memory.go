@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -107,14 +108,26 @@ func (m *Memory) PutAll(ctx context.Context, items []Item) error {
 }
 
 // prepare validates, names and fingerprints the items and merges repetitions.
+// Most batches hold what is stored already, so they share their memory.
 func (m *Memory) prepare(items []Item) ([]*write, error) {
-	writes := make([]*write, 0, len(items))
-	seen := make(map[string]*write, len(items))
-	for _, it := range items {
+	writes, all := make([]*write, 0, len(items)), make([]write, len(items))
+	var names []byte
+	ends := make([]int, len(items))
+	for i, it := range items {
 		if err := it.Validate(); err != nil {
 			return nil, err
 		}
-		w := &write{item: it, name: it.Key.String(), print: m.hash.Of(it)}
+		if names = it.Key.appendTo(names); i == 0 {
+			names = slices.Grow(names, len(items)*(len(names)+1)) // the others are about as long
+		}
+		ends[i] = len(names)
+	}
+	named, from := string(names), 0
+	seen := make(map[string]*write, len(items))
+	for i, it := range items {
+		w := &all[i]
+		*w = write{item: it, name: named[from:ends[i]], print: m.hash.Of(it)}
+		from = ends[i]
 		if first, ok := seen[w.name]; ok {
 			if first.print != w.print && first.item.Digest() != it.Digest() {
 				return nil, &ConflictError{Keys: []Key{it.Key}}
@@ -191,7 +204,7 @@ func (m *Memory) encode(w *write) ([]byte, error) {
 }
 
 func (m *Memory) entry(w *write) *entry {
-	return &entry{name: w.name, stored: w.encoded, print: w.print, ttl: m.lifetime(w.item.OwnTTL())}
+	return &entry{name: strings.Clone(w.name), stored: w.encoded, print: w.print, ttl: m.lifetime(w.item.OwnTTL())}
 }
 
 func (m *Memory) lifetime(own time.Duration) time.Duration {

@@ -42,6 +42,11 @@ func importTable() []importRule {
 			"it takes a body through the product without a transport; it needs the model, the codecs and the store's interface",
 		},
 		{
+			"pipeline/generation/...",
+			[]string{"pipeline", "store"},
+			"it tells conversations apart and asks the store; what a generation is made of is its caller's",
+		},
+		{
 			"pipeline/tokens/...",
 			[]string{"pipeline", "pipeline/tokens/...", "pipeline/models/..."},
 			"counting stands on its own, so that everything may use it",

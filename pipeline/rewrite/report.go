@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -143,7 +145,9 @@ func (r *Report) tally(t *pipeline.Transcript, res *pipeline.Result, steps []pip
 	if w.lossy {
 		r.Horizon, r.PlannedBreak = res.Horizon, res.Horizon > 0 && res.Horizon == t.Turn
 	}
-	edits := make([]ComponentEdits, len(steps))
+	clear(w.edits)
+	edits := slices.Grow(w.edits[:0], len(steps))[:len(steps)]
+	w.edits = edits
 	for i, o := range res.Outcomes {
 		v, after := w.version(o), o.Original.N
 		if v != nil {
@@ -161,7 +165,7 @@ func (r *Report) tally(t *pipeline.Transcript, res *pipeline.Result, steps []pip
 			if v.ID != "" {
 				r.Markers++
 			}
-			count(edits, steps, o, v == o.Lossy)
+			count(edits, o, v == o.Lossy)
 		}
 	}
 	for _, e := range edits {
@@ -171,22 +175,14 @@ func (r *Report) tally(t *pipeline.Transcript, res *pipeline.Result, steps []pip
 	}
 }
 
-// count adds the acts behind one sent version. Acts keep the pipeline's order,
-// those of first sight in front of those at a horizon, so the list of steps is
-// walked twice at most.
-func count(edits []ComponentEdits, steps []pipeline.Step, o *pipeline.Outcome, lossy bool) {
-	at := 0
-	for _, act := range o.Acts {
-		for n := 0; n < len(steps) && steps[at].Name != act.Component; n++ {
-			at = (at + 1) % len(steps)
-		}
-		if len(steps) == 0 || steps[at].Name != act.Component {
-			return
-		}
-		if !act.Acted || (act.Lossy && !lossy) {
+// count adds the edits behind one sent version.
+func count(edits []ComponentEdits, o *pipeline.Outcome, lossy bool) {
+	for i := range o.Edits {
+		act := &o.Edits[i]
+		if act.Lossy && !lossy {
 			continue
 		}
-		e := &edits[at]
+		e := &edits[act.Step]
 		e.Component = act.Component
 		e.Segments++
 		e.TokensBefore += act.Before

@@ -90,6 +90,7 @@ type Reply struct {
 func (r *Reply) Release() {
 	if r.work != nil {
 		r.work.parser.Release()
+		r.work.t = nil
 		r.pool.Put(r.work)
 		r.work, r.Body = nil, nil
 	}
@@ -101,6 +102,10 @@ type work struct {
 	patches []wire.Patch
 	items   []store.Item
 	seen    map[string]bool
+	edits   []ComponentEdits         // by step
+	loads   []func() ([]byte, error) // of the items, kept from request to request
+	where   []int                    // the segments of the items
+	t       *pipeline.Transcript
 	lossy   bool            // markers may be sent
 	refused map[string]bool // ids the store holds another text under
 	out     []byte
@@ -208,7 +213,7 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 func (w *work) collect(tenant string, ttl time.Duration, t *pipeline.Transcript, res *pipeline.Result) {
 	clear(w.seen)
 	clear(w.items)
-	w.items = w.items[:0]
+	w.items, w.where, w.t = w.items[:0], w.where[:0], t
 	for i, o := range res.Outcomes {
 		if o.Lossy == nil || o.Lossy.ID == "" || w.seen[o.Lossy.ID] {
 			continue
@@ -216,11 +221,22 @@ func (w *work) collect(tenant string, ttl time.Duration, t *pipeline.Transcript,
 		w.seen[o.Lossy.ID] = true
 		w.items = append(w.items, store.Item{
 			Key:  store.Key{Tenant: tenant, Space: store.Originals, ID: o.Lossy.ID},
-			Load: func() ([]byte, error) { return original(t, i) },
+			Load: w.load(i),
 			Sum:  o.Sum(),
 			TTL:  ttl,
 		})
 	}
+}
+
+// load returns what reads the original of the next item. A conversation has as
+// many items in its next request, so the functions are made once.
+func (w *work) load(segment int) func() ([]byte, error) {
+	n := len(w.where)
+	w.where = append(w.where, segment)
+	if n == len(w.loads) {
+		w.loads = append(w.loads, func() ([]byte, error) { return original(w.t, w.where[n]) })
+	}
+	return w.loads[n]
 }
 
 func original(t *pipeline.Transcript, i int) ([]byte, error) {

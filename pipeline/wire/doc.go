@@ -54,6 +54,15 @@
 // is_error, a status, the outcome of a command, a member "error" of a function's
 // response that is neither null nor false nor empty.
 //
+// # Tools
+//
+// [Parser.Tools] says where a tool goes that is appended to the client's: behind
+// the last element of "tools"; in Gemini, which takes one list of functions
+// beside other kinds of tools, behind the last function declared; in Converse,
+// in toolConfig. Tools declared twice, or as something that is no list, are left
+// alone. What stands behind the last tool (white space, a cache point) keeps its
+// bytes.
+//
 // # Ambiguity
 //
 // JSON leaves open what a repeated key means, and two readers of one body may

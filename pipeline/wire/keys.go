@@ -64,6 +64,9 @@ const (
 	keyJSON
 
 	keyTools
+	keyToolConfig
+	keyFunctions
+	keyStore
 )
 
 // The keys that matter in each kind of object. A repeated one makes the object
@@ -90,7 +93,10 @@ const (
 
 // repeatable are the keys of a request that are as good twice as once: whether
 // they are there is all that counts.
-const repeatable = keyVersion | keyThread | keySystem | keyTools | heldKeys
+const repeatable = keyVersion | keyThread | keySystem | heldKeys | toolKeys | keyStore
+
+// toolKeys declare tools. What they mean twice is told by Tools.
+const toolKeys = keyTools | keyToolConfig | keyFunctions
 
 // heldKeys name history that the provider keeps.
 const heldKeys = keyPreviousResponse | keyConversation | keyPreviousMessage | keyCachedContent
@@ -206,8 +212,14 @@ func otherKeyOf(name []byte) keys {
 		return keyToolUseIDCamel
 	case "json":
 		return keyJSON
-	case "tools", "toolConfig":
+	case "tools":
 		return keyTools
+	case "toolConfig":
+		return keyToolConfig
+	case "functions":
+		return keyFunctions
+	case "store":
+		return keyStore
 	default:
 		return 0
 	}

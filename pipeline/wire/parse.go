@@ -72,8 +72,8 @@ func NewParser(l Limits) *Parser {
 		opts: []jsontext.Options{jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)},
 	}
 	p.preamble = func(yield func(string) bool) {
-		at := p.root.preamble
-		preamble.Texts(p.root.system, p.body[at.Start:max(at.Start, at.End)], yield)
+		system, messages := p.t.Opening[0], p.t.Opening[1]
+		preamble.Texts(p.body[system.Start:system.End], p.body[messages.Start:messages.End], yield)
 	}
 	return p
 }
@@ -135,7 +135,7 @@ type format struct {
 	// element reads an element of the conversation, block one of the content of
 	// a message, where tool results are blocks.
 	element, block func(*Parser) error
-	text           bool // the conversation may be a string
+	text           bool // the conversation may be a string, and is kept unless told otherwise
 	lone           bool // the conversation may be its only element
 	versioned      bool // anthropic_version has to be there
 	marked         bool // the provider caches what is marked
@@ -147,7 +147,7 @@ type format struct {
 func formatOf(d Dialect) (f format, ok bool) {
 	switch d {
 	case OpenAIChat:
-		f.levels[0] = keyMessages | keyModel | keyStream
+		f.levels[0] = keyMessages | keyModel | keyStream | keyTools | keyFunctions
 		f.list, f.element = keyMessages, (*Parser).message
 	case AnthropicMessages, AnthropicPlatform:
 		f.levels[0] = keyMessages | keyModel | keyStream | keyVersion | keyThread | keySystem | keyTools
@@ -155,17 +155,17 @@ func formatOf(d Dialect) (f format, ok bool) {
 		f.versioned = d == AnthropicPlatform
 		f.marked = true
 	case OpenAIResponses:
-		f.levels[0] = keyInput | keyModel | keyStream | keyPreviousResponse | keyConversation | keySystem
+		f.levels[0] = keyInput | keyModel | keyStream | keyPreviousResponse | keyConversation | keySystem | keyTools | keyStore
 		f.list, f.element, f.text = keyInput, (*Parser).item, true
 	case Gemini:
 		f.levels = [3]keys{
-			keyContents | keyModel | keyCachedContent | keySystem | keyRequest | keyGenerateRequest,
-			keyContents | keyModel | keyCachedContent | keySystem,
+			keyContents | keyModel | keyCachedContent | keySystem | keyTools | keyRequest | keyGenerateRequest,
+			keyContents | keyModel | keyCachedContent | keySystem | keyTools,
 		}
 		f.wraps = keyRequest | keyGenerateRequest
 		f.list, f.element, f.lone, f.resources = keyContents, (*Parser).geminiContent, true, true
 	case BedrockConverse:
-		f.levels = [3]keys{keyMessages | keySystem | keyTools | keyInput, keyConverse, keyMessages | keySystem | keyTools}
+		f.levels = [3]keys{keyMessages | keySystem | keyToolConfig | keyInput, keyConverse, keyMessages | keySystem | keyToolConfig}
 		f.wraps = keyInput | keyConverse
 		f.list, f.element, f.block = keyMessages, (*Parser).message, (*Parser).converseBlock
 		f.marked, f.marks = true, marks.Block
@@ -177,13 +177,14 @@ func formatOf(d Dialect) (f format, ok bool) {
 
 // root is what a request says beside its conversation, gathered over the levels.
 type root struct {
-	had, again        keys
-	lists             int  // how often the conversation is there
-	found             bool // and is what it should be
-	model             []byte
-	system            []byte // what is said in front of it
-	systemAt, toolsAt pipeline.Span
-	preamble          pipeline.Span // where it stands, up to the first assistant message
+	had, again      keys
+	lists           int  // how often the conversation is there
+	found           bool // and is what it should be
+	model           []byte
+	system, toolsAt pipeline.Span // what is said in front of it, and the tools
+	opening         pipeline.Span // where it stands, up to the first assistant message
+	list            place         // of the conversation
+	tools           toolbox
 }
 
 // whole reads the body.
@@ -199,9 +200,12 @@ func (p *Parser) whole() error {
 	if err := p.request(0); err != nil {
 		return err
 	}
+	p.root.opening.End = max(p.root.opening.Start, p.root.opening.End)
+	p.t.Opening = [2]pipeline.Span{p.root.system, p.root.opening}
 	if p.t.Model != string(p.root.model) {
 		p.t.Model = string(p.root.model)
 	}
+	p.t.Kept = p.t.Kept || p.format.text && (!p.root.tools.unkept || p.root.again&keyStore != 0)
 	end := int(p.dec.InputOffset())
 	switch {
 	case len(bytes.TrimLeft(p.body[end:], " \t\r\n")) > 0:
@@ -221,6 +225,7 @@ func (p *Parser) request(level int) error {
 	if err := p.open(); err != nil {
 		return err
 	}
+	here := place{level: level, at: int(p.dec.InputOffset())}
 	keys := seen{mine: p.format.levels[level]}
 	for {
 		name, err := p.name()
@@ -234,11 +239,14 @@ func (p *Parser) request(level int) error {
 		case key == 0:
 			err = p.skip()
 		case key == p.format.list:
+			p.root.list = here
 			err = p.conversation()
 		case key&p.format.wraps != 0 && p.dec.PeekKind() == '{':
 			err = p.request(level + 1)
 		case key == keyThread:
 			err = p.thread()
+		case key&toolKeys != 0:
+			err = p.declarations(key, here)
 		default:
 			err = p.about(key)
 		}
@@ -263,11 +271,11 @@ func (p *Parser) about(key keys) error {
 			p.root.model = p.root.model[bytes.LastIndexByte(p.root.model, '/')+1:]
 		}
 	case key == keySystem:
-		p.root.system, p.root.systemAt = value, p.span(value)
-	case key == keyTools:
-		p.root.toolsAt = p.span(value)
+		p.root.system = p.span(value)
 	case key == keyStream:
 		p.t.Stream = string(value) == "true"
+	case key == keyStore:
+		p.root.tools.unkept = string(value) == "false"
 	case key&heldKeys != 0 && string(value) != "null":
 		p.t.ServerHeld = true
 	}
@@ -280,6 +288,7 @@ func (p *Parser) thread() error {
 	if p.dec.PeekKind() != '{' {
 		return p.skip()
 	}
+	p.t.Kept = true
 	if err := p.open(); err != nil {
 		return err
 	}
@@ -297,7 +306,7 @@ func (p *Parser) thread() error {
 // conversation reads the conversation and notes whether it is one.
 func (p *Parser) conversation() error {
 	p.root.lists++
-	p.root.preamble.Start = int(p.dec.InputOffset())
+	p.root.opening.Start = int(p.dec.InputOffset())
 	p.outline.Value = p.between(int(p.dec.InputOffset()), len(p.body))
 	defer func() { p.outline.Value.End = int(p.dec.InputOffset()) }()
 	switch kind := p.dec.PeekKind(); {
@@ -305,7 +314,7 @@ func (p *Parser) conversation() error {
 		p.t.Messages++
 		p.root.found = true
 		err := p.skip()
-		p.root.preamble.End = int(p.dec.InputOffset())
+		p.root.opening.End = int(p.dec.InputOffset())
 		return err
 	case kind == '{' && p.format.lone:
 		p.root.found = true
@@ -327,7 +336,7 @@ func (p *Parser) stray() error {
 func (p *Parser) spoke(assistant bool) {
 	p.t.Messages++
 	if !assistant && p.t.Turn == 0 {
-		p.root.preamble.End = int(p.dec.InputOffset())
+		p.root.opening.End = int(p.dec.InputOffset())
 	}
 	p.note(assistant)
 	if assistant && !p.running {

@@ -69,13 +69,27 @@ func ModelInPath(path string) string {
 	return model
 }
 
-func locate(path string) (d Dialect, model string) {
+// Aside reports that a request path asks about a conversation, to count its
+// tokens or to compact it: no model answers it with a turn, and nothing is kept.
+func Aside(path string) bool {
+	path = plain(path)
+	return ends(path, "/messages/count_tokens", "/responses/input_tokens", "/responses/compact", "/count-tokens",
+		":countTokens", "/count-tokens:rawPredict")
+}
+
+// plain is a path without its query, decoded if it can be.
+func plain(path string) string {
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
 		path = path[:i]
 	}
-	if plain, err := url.PathUnescape(path); err == nil {
-		path = plain
+	if decoded, err := url.PathUnescape(path); err == nil {
+		return decoded
 	}
+	return path
+}
+
+func locate(path string) (d Dialect, model string) {
+	path = plain(path)
 	switch {
 	case ends(path, "/chat/completions"):
 		return OpenAIChat, ""

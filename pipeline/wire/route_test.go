@@ -107,3 +107,25 @@ func TestModelInPath(t *testing.T) {
 		}
 	}
 }
+
+func TestAside(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{
+		"/v1/messages/count_tokens?beta=true":                      true,
+		"/v1/responses/input_tokens":                               true,
+		"/v1/responses/compact":                                    true,
+		"/model/m/count-tokens":                                    true,
+		"/v1beta/models/some-model%3AcountTokens":                  true,
+		"/publishers/anthropic/models/count-tokens:rawPredict":     true,
+		"/v1/messages":                                             false,
+		"/v1/responses?x=/compact":                                 false,
+		"/v1/chat/completions":                                     false,
+		"/model/m/converse":                                        false,
+		"/v1beta/models/some-model:generateContent":                false,
+		"/publishers/anthropic/models/some-model:streamRawPredict": false,
+	} {
+		if Aside(path) != want {
+			t.Errorf("%s: %v, want %v", path, !want, want)
+		}
+	}
+}

@@ -136,6 +136,51 @@ func oneWinner(t *testing.T, f Fixture) {
 	}
 }
 
+// numberedSlots claims slots that belong to no tenant, as generations are
+// announced: every claimant gets one of its own, and none stays empty between.
+func numberedSlots(t *testing.T, f Fixture) {
+	const claimants = 12
+	slot := func(n int) store.Key {
+		return store.Key{Space: store.Generations, ID: fmt.Sprintf("live/493021/%d", n)}
+	}
+	var wg sync.WaitGroup
+	for i := range claimants {
+		s, mine := f.Store, fmt.Sprint("claimant ", i)
+		if i%2 == 1 {
+			s = f.Peer
+		}
+		wg.Go(func() {
+			for n := range claimants {
+				held, won, err := s.SetIfAbsent(t.Context(), store.Item{Key: slot(n), Value: []byte(mine), TTL: time.Hour})
+				if err != nil || won != (string(held) == mine) {
+					t.Errorf("%s at slot %d: %q, %v, %v", mine, n, held, won, err)
+				}
+				if won || err != nil {
+					return
+				}
+			}
+			t.Errorf("%s got no slot", mine)
+		})
+	}
+	wg.Wait()
+	owners := map[string]bool{}
+	for n := range claimants {
+		held, err := f.Peer.Get(t.Context(), slot(n))
+		if err != nil {
+			t.Fatalf("slot %d: %v", n, err)
+		}
+		owners[string(held)] = true
+	}
+	if len(owners) != claimants {
+		t.Errorf("%d owners of %d slots", len(owners), claimants)
+	}
+	wantMissing(t, f.Store, slot(claimants))
+	err := f.Store.PutAll(t.Context(), []store.Item{{Key: slot(0), Value: []byte("another")}})
+	if conflict, ok := errors.AsType[*store.ConflictError](err); !ok || len(conflict.Keys) != 1 || conflict.Keys[0] != slot(0) {
+		t.Errorf("a slot was put over: %v", err)
+	}
+}
+
 func concurrentPuts(t *testing.T, f Fixture) {
 	items := make([]store.Item, 20)
 	for i := range items {

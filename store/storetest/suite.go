@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		{"set if absent", setIfAbsent},
 		{"set if absent: one winner", oneWinner},
 		{"puts at the same time", concurrentPuts},
+		{"numbered slots", numberedSlots},
 		{"corruption", corruption},
 		{"lost values", lostValues},
 		{"refusals", refusals},

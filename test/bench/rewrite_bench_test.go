@@ -23,8 +23,9 @@ func (c counting) Count(text string) pipeline.Count {
 
 func (c counting) Encoding() string { return c.c.Encoding().Name }
 
-// newRewriter is the whole product in process, with every component.
-func newRewriter(b testing.TB, memo *pipeline.Memo) *rewrite.Rewriter {
+// newRewriter is the whole product in process, with the components of the
+// default pipeline or with others.
+func newRewriter(b testing.TB, memo *pipeline.Memo, steps ...pipeline.Step) *rewrite.Rewriter {
 	b.Helper()
 	counter, err := tokens.New().ForModel("gpt-4o")
 	if err != nil {
@@ -38,12 +39,24 @@ func newRewriter(b testing.TB, memo *pipeline.Memo) *rewrite.Rewriter {
 	if err != nil {
 		b.Fatal(err)
 	}
+	if steps == nil {
+		steps = build(b, "format", "dedup", "extract", "collapse")
+	}
+	p := pipeline.New(pipeline.Settings{
+		Steps: steps, Markers: keys, Lossy: true, Hints: true, Counter: counting{counter}, Memo: memo,
+		HorizonTokens: pipeline.DefaultHorizonTokens,
+	})
+	return rewrite.New(rewrite.Config{Pipeline: func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }, Store: memory, MaxBody: maxBody})
+}
+
+// build makes components ready to run.
+func build(b testing.TB, names ...string) (steps []pipeline.Step) {
+	b.Helper()
 	catalog, err := pipeline.NewCatalog(components.All())
 	if err != nil {
 		b.Fatal(err)
 	}
-	var steps []pipeline.Step
-	for _, name := range []string{"format", "dedup", "extract", "collapse"} {
+	for _, name := range names {
 		spec, ok := catalog.Find(name)
 		if !ok {
 			b.Fatalf("no component %s", name)
@@ -54,8 +67,7 @@ func newRewriter(b testing.TB, memo *pipeline.Memo) *rewrite.Rewriter {
 		}
 		steps = append(steps, step)
 	}
-	p := pipeline.New(pipeline.Settings{Steps: steps, Markers: keys, Lossy: true, Hints: true, Counter: counting{counter}, Memo: memo})
-	return rewrite.New(rewrite.Config{Pipeline: func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }, Store: memory, MaxBody: maxBody})
+	return steps
 }
 
 func BenchmarkRewrite(b *testing.B) {

@@ -124,11 +124,18 @@ type anthropicUsage struct {
 	Output int `json:"output_tokens"`
 }
 
-// eventsOf reads a stream of events with LF.
+// eventsOf reads a stream of events, each with a type and one line of data at most.
 func eventsOf(tb testing.TB, stream string) (types, data []string) {
 	tb.Helper()
-	for e := range strings.SplitSeq(strings.TrimSuffix(stream, "\n\n"), "\n\n") {
-		typ, value, _ := strings.Cut(e, "data: ")
+	stream = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(stream)
+	for e := range strings.SplitSeq(stream, "\n\n") {
+		typ, value, ok := strings.Cut(strings.TrimLeft(e, "\n"), "data: ")
+		if !ok {
+			if e = strings.TrimLeft(e, "\n"); e != "" && !strings.HasPrefix(e, ":") {
+				tb.Errorf("no event: %q", e)
+			}
+			continue
+		}
 		types, data = append(types, strings.TrimSuffix(strings.TrimPrefix(typ, "event: "), "\n")), append(data, value)
 	}
 	return types, data

@@ -8,6 +8,9 @@ import (
 	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/anthropic"
 	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/chat"
 	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/codec"
+	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/converse"
+	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/gemini"
+	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/responses"
 	"github.com/contextguru/contextguru/pipeline/wire"
 )
 
@@ -102,10 +105,19 @@ func New(cfg Config) (*Stream, error) {
 		s.codec, s.body = anthropic.New(&s.state), anthropic.Body{}
 	case wire.OpenAIChat:
 		s.codec, s.body = chat.New(&s.state), chat.Body{}
+	case wire.Gemini:
+		s.codec, s.body = gemini.New(&s.state), gemini.Body{}
+	case wire.BedrockConverse:
+		s.body = converse.Body{}
+	case wire.OpenAIResponses:
+		s.codec, s.body = responses.New(&s.state), responses.Body{}
 	default:
 		return nil, fmt.Errorf("splice %s: no codec", cfg.Dialect)
 	}
 	if cfg.Form == SSE {
+		if s.codec == nil {
+			return nil, fmt.Errorf("splice %s: no codec for server-sent events", cfg.Dialect)
+		}
 		s.frame = newEvents(cfg.Limits.Event)
 	}
 	return s, nil
@@ -122,8 +134,13 @@ func (s *Stream) Write(piece []byte) []byte {
 		return piece
 	case s.closed, s.ended, s.state.Failed && s.state.Mine:
 		return nil
-	case s.frame == nil:
-		return s.whole(piece)
+	}
+	if s.frame == nil {
+		if s.out.Array = s.isArray(piece); !s.out.Array {
+			return s.whole(piece)
+		}
+		s.frame = newArray(s.cfg.Limits.Event)
+		piece, s.buf = append(s.buf, piece...), nil
 	}
 	s.out.Reset()
 	s.frame.Feed(piece)
@@ -142,6 +159,18 @@ func (s *Stream) Write(piece []byte) []byte {
 		s.out.Raw(s.frame.Rest())
 	}
 	return s.out.Bytes()
+}
+
+// isArray reports whether a body that is no stream of events is one of items.
+func (s *Stream) isArray(piece []byte) bool {
+	if s.cfg.Dialect != wire.Gemini || s.state.Round > 0 {
+		return false
+	}
+	if _, decided := arrays(s.buf); decided {
+		return false
+	}
+	yes, _ := arrays(piece)
+	return yes
 }
 
 // whole takes a piece of a body that is not streamed.
@@ -166,6 +195,8 @@ func (s *Stream) event(e *codec.Event) {
 	s.out.Like(e)
 	before := s.out.Passed()
 	switch {
+	case e.Data == nil && s.out.Array:
+		s.bracket(e)
 	case e.Data == nil:
 		s.out.Pass(e)
 	case s.state.Mine && (s.state.Done || s.state.Dead || s.state.Failed):
@@ -180,6 +211,17 @@ func (s *Stream) event(e *codec.Event) {
 	if s.state.Full {
 		s.state.GiveUp()
 	}
+}
+
+// bracket takes what is no item of an array. Of several rounds, the first one's
+// passes, until there is a call of ours.
+func (s *Stream) bracket(e *codec.Event) {
+	s.state.Done = s.state.Done || e.Last
+	if s.state.Mine {
+		return
+	}
+	s.out.Opened, s.out.Closed = true, s.out.Closed || e.Last
+	s.out.Pass(e)
 }
 
 // Done reports whether the round has sent its last event, so that End need not
@@ -250,6 +292,9 @@ func (s *Stream) endBody() (out []byte, turn *round.Turn) {
 	s.state.Usage = t.Usage
 	if s.state.Round == 0 && (!ok || len(t.Ours) == 0) {
 		s.closed = true
+		if c, mentions := s.body.(codec.Cleaner); mentions && ok {
+			return c.Clean(s.buf, s.cfg.Tool), nil
+		}
 		return s.buf, nil
 	}
 	s.state.Mine, s.ended = true, true
@@ -271,11 +316,11 @@ func (s *Stream) Continue() {
 		return
 	}
 	s.ended = false
-	s.codec.Next()
-	s.state.Next()
 	if s.frame != nil {
+		s.codec.Next()
 		s.frame = s.frame.again()
 	}
+	s.state.Next()
 }
 
 // Finish ends the message for the client: with what waited, without calls of

@@ -4,8 +4,6 @@ import (
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/facts"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/prompt"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/report"
-	"github.com/contextguru/contextguru/pipeline"
-	"github.com/contextguru/contextguru/pipeline/rewrite"
 )
 
 // look measures what the last request still shows of the tool outputs.
@@ -16,10 +14,11 @@ func (r *replayer) look(x *exchange) error {
 	}
 	scene := facts.NewScene(o.Texts)
 	for i := range x.explained {
-		output, ok := outputOf(x.before, &x.explained[i])
+		original, ok := x.before.Original(i)
 		if !ok {
 			continue
 		}
+		output := facts.OutputOf(original, &x.explained[i])
 		r.opts.judge.Facts(scene, output, func(fact string, at facts.Place) {
 			if at == facts.Lost {
 				r.fail(x, "output %d lost %.80q", i, fact)
@@ -34,15 +33,6 @@ func (r *replayer) look(x *exchange) error {
 		})
 	}
 	return nil
-}
-
-// outputOf is an output as the judge sees it, and false when it has no exact
-// text.
-func outputOf(before *pipeline.Transcript, e *rewrite.Explanation) (facts.Output, bool) {
-	original, ok := before.Original(e.Index)
-	o := facts.Output{Original: original, Sent: e.Text, Edited: e.Text != ""}
-	o.Marked = o.Edited && e.Outcome.Lossy != nil && e.Outcome.Lossy.ID != "" && e.Text == e.Outcome.Lossy.Text
-	return o, ok
 }
 
 // maxDiffs bounds the edits shown of one conversation.

@@ -233,3 +233,12 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestMarkdown(t *testing.T) {
+	var out bytes.Buffer
+	opts := testOptions()
+	if err := report.WriteMarkdown(&out, []*report.Report{replay(t, opts, setup(400)), replay(t, opts, testSetup(true, pipeline.MarkerFull))}); err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, "table.md", out.Bytes())
+}

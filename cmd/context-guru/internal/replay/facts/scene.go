@@ -1,6 +1,10 @@
 package facts
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/contextguru/contextguru/pipeline/rewrite"
+)
 
 // Place is where something that an output said can be read.
 type Place uint8
@@ -21,6 +25,14 @@ type Output struct {
 	Edited bool
 	// Marked reports that a marker leads to the original.
 	Marked bool
+}
+
+// OutputOf is an output with this text, and what a rewriter explains of it.
+func OutputOf(original string, e *rewrite.Explanation) Output {
+	return Output{
+		Original: original, Sent: e.Text, Edited: e.Text != "",
+		Marked: e.Text != "" && e.Outcome.Lossy != nil && e.Outcome.Lossy.ID != "" && e.Text == e.Outcome.Lossy.Text,
+	}
 }
 
 // Judge says what can still be read of outputs. It is safe for concurrent use.

@@ -120,7 +120,7 @@ func (o *Outline) Cuts() []int {
 			cuts = append(cuts, i)
 		}
 	}
-	if !model {
+	if !model && len(o.messages) > 0 {
 		cuts = append(cuts, len(o.messages))
 	}
 	return cuts

@@ -65,7 +65,7 @@ func WriteMarkdown(w io.Writer, reports []*Report) error {
 	for i := range reports[0].Total.Bills {
 		names = append(names, reports[0].Total.Bills[i].Name)
 	}
-	p.line("| data | setup | %s | dearer (beyond the tool) | facts readable | error lines readable | planned breaks |", strings.Join(names, " | "))
+	p.line("| data | setup | %s | dearer bills (beyond the tool) | facts readable | error lines readable | planned breaks |", strings.Join(names, " | "))
 	p.line("|---|---|%s---:|---:|---:|---:|", strings.Repeat("---:|", len(names)))
 	for i := range reports[0].Folders {
 		for _, r := range reports {

@@ -179,6 +179,26 @@ func (f *Figures) Unique(r *rewrite.Report) {
 	}
 }
 
+// New adds what is counted once per output, told from the request that brings
+// it. What a horizon hides later is not in it.
+func (f *Figures) New(r *rewrite.Report) {
+	f.OutputsUnique.Add(r.NewBefore, r.NewAfter)
+	for _, output := range r.New {
+		if reason := output.Outcome.Reason; reason != "" {
+			f.Component(allComponents).Refusals[string(reason)]++
+		}
+		for act := range output.Acts {
+			c := f.Component(act.Component)
+			if !act.Acted {
+				c.Refusals[string(act.Reason)]++
+				continue
+			}
+			c.Edits++
+			c.Unique.Add(act.Before, act.After)
+		}
+	}
+}
+
 // allComponents stands for the pipeline where it asks no component at all.
 const allComponents = "(any)"
 

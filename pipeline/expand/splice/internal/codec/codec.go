@@ -42,6 +42,12 @@ type Body interface {
 	Merge(bodies [][]byte, tool string, let bool) []byte
 }
 
+// Cleaner is a Body whose bodies may mention the expand tool without a call.
+type Cleaner interface {
+	// Clean takes that out.
+	Clean(body []byte, tool string) []byte
+}
+
 // Call is a call of ours that waits.
 type Call struct {
 	// Start is the JSON that opened it.

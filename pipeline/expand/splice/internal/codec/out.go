@@ -12,6 +12,9 @@ type Event struct {
 	Raw []byte
 	// Data is the JSON in it. Nil: an event that says nothing.
 	Data []byte
+	// Last is true for what ends a stream and is no event: the bracket behind the
+	// items of an array.
+	Last bool
 	// SSE is the event if the stream is one of server-sent events.
 	SSE sse.Event
 }
@@ -23,6 +26,8 @@ type Out struct {
 	Array bool
 	// Items counts what was written to the array.
 	Items int
+	// Opened and Closed tell whether its brackets were written.
+	Opened, Closed bool
 	// Sent is true once there was an event with data.
 	Sent bool
 
@@ -123,7 +128,11 @@ func (o *Out) Add(typ string, data []byte) {
 	o.flush()
 	o.Sent = true
 	if o.Array {
-		if o.Items++; o.Items > 1 {
+		switch o.Items++; {
+		case !o.Opened:
+			o.Opened = true
+			o.buf = append(o.buf, '[')
+		case o.Items > 1:
 			o.buf = append(o.buf, ',', '\n')
 		}
 		o.buf = append(o.buf, data...)

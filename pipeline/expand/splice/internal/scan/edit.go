@@ -16,6 +16,25 @@ func Number(start, end int, n int64) Edit {
 	return Edit{start, end, strconv.AppendInt(nil, n, 10)}
 }
 
+// Drop returns the edit that takes out the member that begins at first and ends
+// at end, with one of the commas beside it.
+func Drop(doc []byte, first, end int) Edit {
+	if next := blanks(doc, end); next < len(doc) && doc[next] == ',' {
+		return Edit{Start: first, End: blanks(doc, next+1)}
+	}
+	for at := first - 1; at >= 0; at-- {
+		switch doc[at] {
+		case ' ', '\n', '\r', '\t':
+			continue
+		case ',':
+			return Edit{Start: at, End: end}
+		default:
+			return Edit{Start: first, End: end}
+		}
+	}
+	return Edit{Start: first, End: end}
+}
+
 // Apply appends a document with edits made, in whatever order they come. They
 // must not overlap.
 func Apply(out, doc []byte, edits ...Edit) []byte {

@@ -1,0 +1,32 @@
+package wire
+
+import "testing"
+
+// The golden files of pipeline/expand/tool show what becomes of tools.
+
+func TestKept(t *testing.T) {
+	t.Parallel()
+	const messages = `"messages":[{"role":"user","content":"hi"}]`
+	for _, c := range []struct {
+		dialect Dialect
+		body    string
+		want    bool
+	}{
+		{OpenAIResponses, `{"input":"hi"}`, true},
+		{OpenAIResponses, `{"input":"hi","store":true}`, true},
+		{OpenAIResponses, `{"input":"hi","store":null}`, true},
+		{OpenAIResponses, `{"input":"hi","store":"false"}`, true},
+		{OpenAIResponses, `{"store":false,"input":"hi"}`, false},
+		{OpenAIResponses, `{"input":"hi","store": false }`, false},
+		{OpenAIResponses, `{"store":false,"input":"hi","store":false}`, true},
+		{AnthropicMessages, `{` + messages + `}`, false},
+		{AnthropicMessages, `{` + messages + `,"thread":{"type":"create"}}`, true},
+		{AnthropicMessages, `{` + messages + `,"thread":null}`, false},
+		{OpenAIChat, `{` + messages + `,"store":true}`, false}, // kept to be looked at, never continued
+	} {
+		got, err := NewParser(Limits{}).Parse(c.dialect, []byte(c.body))
+		if err != nil || got.Kept != c.want {
+			t.Errorf("%s %s: %v, %v, want %v", c.dialect, c.body, got.Kept, err, c.want)
+		}
+	}
+}

@@ -81,6 +81,9 @@ func (p *Pipeline) Digest() Digest { return p.digest }
 // Lossy reports whether any edit may carry a marker.
 func (p *Pipeline) Lossy() bool { return p.s.Lossy }
 
+// Counter returns what counts tokens.
+func (p *Pipeline) Counter() Counter { return p.s.Counter }
+
 // Steps returns the components in order. The slice must not be changed.
 func (p *Pipeline) Steps() []Step { return p.s.Steps }
 

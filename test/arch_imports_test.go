@@ -38,7 +38,7 @@ func importTable() []importRule {
 		},
 		{
 			"pipeline/rewrite/...",
-			[]string{"pipeline", "pipeline/wire/...", "pipeline/tokens/...", "pipeline/rewrite/...", "store"},
+			[]string{"pipeline", "pipeline/wire/...", "pipeline/tokens/...", "pipeline/rewrite/...", "pipeline/expand/tool", "store"},
 			"it takes a body through the product without a transport; it needs the model, the codecs and the store's interface",
 		},
 		{

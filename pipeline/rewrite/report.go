@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/expand/tool"
 )
 
 // Verdict says what became of a body.
@@ -11,7 +12,7 @@ type Verdict string
 
 // The verdicts.
 const (
-	Rewritten   Verdict = "rewritten"   // the body was made smaller
+	Rewritten   Verdict = "rewritten"   // the body was made smaller, or the expand tool was put in
 	Unchanged   Verdict = "unchanged"   // read, and nothing to do
 	PassThrough Verdict = "passthrough" // not read to the end; the client's bytes go out
 )
@@ -32,6 +33,9 @@ const (
 	LosslessNoTenant   = "no_tenant"   // no credential to keep originals under
 	LosslessAsked      = "asked"       // the caller allowed no marker
 	LosslessStore      = "store"       // the store did not acknowledge the originals
+	LosslessKept       = "kept"        // a later request may continue this one without holding it
+	LosslessGate       = "gate"        // the conversation is too small for the expand tool
+	LosslessNoTool     = "no_tool"     // the expand tool cannot or must not be put in: see Report.Tool
 	LosslessServerHeld = "server_held" // the provider keeps history that the request does not hold
 )
 
@@ -54,8 +58,19 @@ type Report struct {
 	Reason string
 	// Lossless is why the request got lossless edits only, or empty.
 	Lossless string
-	// StoreError is the store's error behind LosslessStore, or nil.
+	// StoreError is the store's error behind LosslessStore, or nil. Under
+	// ResolverLoop markers are sent all the same.
 	StoreError error
+
+	// Tool says whether the body that goes out carries the expand tool, or why it
+	// does not. It is empty unless the resolver is the loop.
+	Tool tool.State
+	// ToolTokens is what the tool costs in this request, each time it is sent.
+	ToolTokens int
+	// Gate is the state of the gate, and Preamble the size in tokens that it goes
+	// by.
+	Gate     Gate
+	Preamble int
 
 	Messages, Segments, Turn int
 	// Horizon is the turn as of which old outputs were decided about, or 0.

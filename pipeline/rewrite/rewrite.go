@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/expand/tool"
 	"github.com/contextguru/contextguru/pipeline/wire"
 	"github.com/contextguru/contextguru/store"
 )
@@ -28,6 +28,8 @@ type Config struct {
 	MaxBody int
 	// Limits bound what is parsed.
 	Limits wire.Limits
+	// Expand says who reads originals back.
+	Expand Expand
 }
 
 // Choice is what a request's pipeline may be chosen by.
@@ -71,6 +73,8 @@ type Request struct {
 	Preset string
 	// LosslessOnly forbids markers.
 	LosslessOnly bool
+	// Aside says that the request asks about a conversation: see [wire.Aside].
+	Aside bool
 	// Explain fills in the report's Explained.
 	Explain bool
 }
@@ -81,6 +85,9 @@ type Reply struct {
 	// valid until Release.
 	Body   []byte
 	Report Report
+	// Originals has the texts behind the markers in Body; nil when there are
+	// none, and unless the resolver is the loop. It stays valid after Release.
+	Originals *Originals
 
 	work *work
 	pool *sync.Pool
@@ -98,17 +105,19 @@ func (r *Reply) Release() {
 
 // work is the scratch space of one request.
 type work struct {
-	parser  *wire.Parser
-	patches []wire.Patch
-	items   []store.Item
-	seen    map[string]bool
-	edits   []ComponentEdits         // by step
-	loads   []func() ([]byte, error) // of the items, kept from request to request
-	where   []int                    // the segments of the items
-	t       *pipeline.Transcript
-	lossy   bool            // markers may be sent
-	refused map[string]bool // ids the store holds another text under
-	out     []byte
+	parser   *wire.Parser
+	patches  []wire.Patch
+	items    []store.Item
+	seen     map[string]bool
+	edits    []ComponentEdits         // by step
+	loads    []func() ([]byte, error) // of the items, kept from request to request
+	where    []int                    // the segments of the items
+	t        *pipeline.Transcript
+	lossy    bool       // markers may be sent
+	tool     tool.State // whether the expand tool is among what is inserted
+	inserted []wire.Patch
+	refused  map[string]bool // ids the store holds another text under
+	out      []byte
 }
 
 // Rewrite never fails: whatever goes wrong, the reply says so and carries no
@@ -154,8 +163,9 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 	w.patch(t, res)
 	report.Acts = append(report.Acts, res.Acts...)
 	marks := w.annotate(req.Body, res.Annotations, r.c.MaxBody)
+	w.insert(w.inserted...)
 	if len(w.patches) == 0 {
-		report.Verdict = Unchanged
+		report.Verdict, report.Tool = Unchanged, w.tool
 		return
 	}
 	out, err := wire.Splice(w.out[:0], req.Body, w.patches)
@@ -168,16 +178,23 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 		report.Reason = ReasonOverLimit
 		return
 	}
-	report.Verdict, report.BytesAfter, report.Marks = Rewritten, len(out), marks
+	report.Verdict, report.BytesAfter, report.Marks, report.Tool = Rewritten, len(out), marks, w.tool
+	if w.tool == tool.Injected {
+		report.ToolTokens = p.Counter().Count(string(w.inserted[0].Raw)).N
+	}
+	if r.c.Expand.Resolver == ResolverLoop {
+		reply.Originals = w.originals(t, res, report.Markers)
+	}
 	reply.Body = out
 }
 
 // keep puts the originals behind the lossy edits into the store and reports
 // whether markers may be sent.
 func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.Pipeline, t *pipeline.Transcript, res *pipeline.Result, report *Report) bool {
-	w.refused = nil
+	w.refused, w.tool, w.inserted = nil, "", w.inserted[:0]
+	loop := r.c.Expand.Resolver == ResolverLoop
 	switch {
-	case !p.Lossy():
+	case !p.Lossy(), r.c.Expand.Resolver == ResolverNone:
 		report.Lossless = LosslessNoResolver
 	case req.LosslessOnly:
 		report.Lossless = LosslessAsked
@@ -185,6 +202,12 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 		report.Lossless = LosslessNoTenant
 	case t.ServerHeld:
 		report.Lossless = LosslessServerHeld
+	}
+	if loop {
+		w.tool = ToolLosslessOnly
+		if report.Lossless == "" {
+			w.tool, report.Lossless = r.prepare(w, req, t, report)
+		}
 	}
 	if report.Lossless != "" {
 		return false
@@ -194,7 +217,9 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 		return true
 	}
 	err := r.c.Store.PutAll(ctx, w.items)
-	if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
+	if conflict, ok := errors.AsType[*store.ConflictError](err); ok && loop {
+		report.Conflicts, err = len(conflict.Keys), nil
+	} else if ok {
 		// Two texts under one 80-bit id: the later one keeps its own bytes.
 		w.refused = make(map[string]bool, len(conflict.Keys))
 		for _, k := range conflict.Keys {
@@ -202,8 +227,9 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 		}
 		report.Conflicts, err = len(conflict.Keys), nil
 	}
-	if err != nil {
-		report.Lossless, report.StoreError = LosslessStore, err
+	report.StoreError = err
+	if err != nil && !loop {
+		report.Lossless = LosslessStore
 		return false
 	}
 	return true
@@ -282,9 +308,8 @@ func (w *work) annotate(body []byte, add []pipeline.Annotation, most int) int {
 		return 0
 	}
 	for _, a := range add {
-		w.patches = append(w.patches, wire.Patch{Span: pipeline.Span{Start: a.Offset, End: a.Offset}, Raw: a.Value})
+		w.insert(wire.Patch{Span: pipeline.Span{Start: a.Offset, End: a.Offset}, Raw: a.Value})
 	}
-	slices.SortStableFunc(w.patches, func(a, b wire.Patch) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	return len(add)
 }
 

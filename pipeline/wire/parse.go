@@ -52,6 +52,8 @@ type Parser struct {
 	results []result // tool results of the message being read
 	outline Outline  // where the conversation stands
 
+	marked   int              // cache marks met
+	sourced  bool             // some block has its content from somewhere
 	preamble iter.Seq[string] // of the body, made once
 	caching  caching
 }
@@ -111,6 +113,7 @@ func (p *Parser) reset(d Dialect, body []byte) {
 	p.dec.Reset(&p.src, p.opts...)
 	p.root = root{}
 	p.running, p.run = false, 0
+	p.marked, p.sourced = 0, false
 	p.calls = p.calls[:0]
 	p.outline = Outline{Elements: p.outline.Elements[:0]}
 	// Most clients keep their model, so its string is kept as well.

@@ -33,6 +33,12 @@ func (p *Parser) name() ([]byte, error) {
 		return nil, err
 	}
 	if name := word(value); name != nil {
+		switch string(name) {
+		case "cache_control", "cachePoint":
+			p.marked++
+		case "source":
+			p.sourced = true
+		}
 		return name, nil
 	}
 	return value[:0], nil // a key without exact text is none of ours
@@ -149,8 +155,15 @@ type caching struct {
 	reader  marks.Reader
 	counted bool
 	marks   int
+	tools   answer
 	written [2][]byte // the marks, by lifetime
 	style   marks.Style
+}
+
+// answer is a place that was looked for, or was not.
+type answer struct {
+	known, ok bool
+	at        int
 }
 
 // caches lets the transcript tell about cache marks where the provider goes by
@@ -160,7 +173,7 @@ func (p *Parser) caches() {
 		return
 	}
 	c := &p.caching
-	c.p, c.counted = p, false
+	c.p, c.counted, c.tools = p, false, answer{}
 	if c.style != p.format.marks || c.written[0] == nil {
 		c.style = p.format.marks
 		c.written = [2][]byte{[]byte(marks.Mark(c.style, false)), []byte(marks.Mark(c.style, true))}
@@ -168,18 +181,31 @@ func (p *Parser) caches() {
 	p.t.Caching = c
 }
 
+// Marks adds up what the parser met on its way and what is in the parts that it
+// does not look into: the system prompt, and what a block has its content from.
 func (c *caching) Marks() int {
-	if !c.counted {
-		c.marks, c.counted = c.reader.Count(c.p.body), true
+	switch {
+	case c.counted:
+	case c.p.sourced:
+		c.marks = c.reader.Count(c.p.body)
+	default:
+		c.marks = c.p.marked + c.reader.Count(c.part(c.p.root.system))
 	}
+	c.counted = true
 	return c.marks
 }
 
 func (c *caching) Most() int { return marks.Most }
 
-func (c *caching) Tools() bool {
-	_, ok := c.reader.Tools(c.style, c.part(c.p.root.toolsAt))
-	return ok
+func (c *caching) Tools() bool { return c.lastTool().ok }
+
+func (c *caching) lastTool() answer {
+	if !c.tools.known {
+		span := c.p.root.toolsAt
+		at, ok := c.reader.Tools(c.style, c.part(span))
+		c.tools = answer{true, ok, span.Start + at}
+	}
+	return c.tools
 }
 
 func (c *caching) Mark(ttl pipeline.TTL) []byte {
@@ -191,12 +217,11 @@ func (c *caching) Mark(ttl pipeline.TTL) []byte {
 
 func (c *caching) Head() (pipeline.Place, bool) {
 	span := c.p.root.system
-	at, ok := c.reader.System(c.style, c.part(span))
-	if !ok {
-		span = c.p.root.toolsAt
-		at, ok = c.reader.Tools(c.style, c.part(span))
+	if at, ok := c.reader.System(c.style, c.part(span)); ok {
+		return pipeline.Place{Offset: span.Start + at}, true
 	}
-	return pipeline.Place{Offset: span.Start + at}, ok
+	last := c.lastTool()
+	return pipeline.Place{Offset: last.at}, last.ok
 }
 
 func (c *caching) End(turn int) (pipeline.Place, bool) {

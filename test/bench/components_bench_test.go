@@ -8,6 +8,7 @@ import (
 	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 	"github.com/contextguru/contextguru/pipeline/wire"
+	"github.com/contextguru/contextguru/test/stack/chat"
 )
 
 // The pipelines that are compared: the default one, all components there are in
@@ -32,9 +33,8 @@ func pipelines(b testing.TB) map[string][]pipeline.Step {
 // segments is how many tool outputs the conversation has.
 const segments = 300
 
-func conversation(b testing.TB) rewrite.Request {
+func conversation(b testing.TB, w *workload) rewrite.Request {
 	b.Helper()
-	w := newWorkload(1)
 	for range segments {
 		w.turn(1500)
 	}
@@ -42,14 +42,15 @@ func conversation(b testing.TB) rewrite.Request {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return rewrite.Request{Dialect: wire.OpenAIChat, Body: body, Tenant: "t"}
+	d, _ := wire.Route(w.conv.Path())
+	return rewrite.Request{Dialect: d, Body: body, Tenant: "t"}
 }
 
 // BenchmarkComponents sends a long conversation again, which has been seen
 // before, through pipelines of different lengths. What it costs may depend on how
 // many markers there are, and not on how many components.
 func BenchmarkComponents(b *testing.B) {
-	req, made := conversation(b), pipelines(b)
+	req, made := conversation(b, newWorkload(1)), pipelines(b)
 	for _, name := range []string{"four", "all", "many"} {
 		b.Run(strconv.Itoa(len(made[name])), func(b *testing.B) {
 			r := newRewriter(b, pipeline.NewMemo(0), made[name]...)
@@ -66,9 +67,30 @@ func BenchmarkComponents(b *testing.B) {
 	}
 }
 
+// BenchmarkMarks sends a long conversation again, with cache marks to be set and
+// without.
+func BenchmarkMarks(b *testing.B) {
+	req := conversation(b, newWorkloadIn(chat.Anthropic, "claude-sonnet-4-5", 1))
+	four := []string{"format", "dedup", "extract", "collapse"}
+	for name, steps := range map[string][]pipeline.Step{"without": build(b, four...), "with": build(b, append(four, "cacheinject")...)} {
+		b.Run(name, func(b *testing.B) {
+			r := newRewriter(b, pipeline.NewMemo(0), steps...)
+			marks := 0
+			b.SetBytes(int64(len(req.Body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				reply := r.Rewrite(b.Context(), req)
+				marks = reply.Report.Marks
+				reply.Release()
+			}
+			b.ReportMetric(float64(marks), "marks")
+		})
+	}
+}
+
 // Not parallel: testing.AllocsPerRun counts the whole process.
 func TestAllocationsDoNotGrowWithComponents(t *testing.T) {
-	req, made := conversation(t), pipelines(t)
+	req, made := conversation(t, newWorkload(1)), pipelines(t)
 	allocs := map[string]float64{}
 	for name, steps := range made {
 		r := newRewriter(t, pipeline.NewMemo(0), steps...)

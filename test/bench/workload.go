@@ -21,9 +21,11 @@ type workload struct {
 	n     int
 }
 
-func newWorkload(seed uint64) *workload {
+func newWorkload(seed uint64) *workload { return newWorkloadIn(chat.OpenAI, "gpt-4o", seed) }
+
+func newWorkloadIn(d chat.Dialect, model string, seed uint64) *workload {
 	w := &workload{rnd: rand.New(rand.NewPCG(seed, 1)), words: strings.Fields(words)}
-	w.conv = chat.New(chat.OpenAI, "gpt-4o", "You are a coding agent.").User("Find out why the build is slow and fix it.")
+	w.conv = chat.New(d, model, "You are a coding agent.").User("Find out why the build is slow and fix it.")
 	return w
 }
 

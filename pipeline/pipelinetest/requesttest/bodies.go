@@ -135,6 +135,9 @@ func (m *maker) user(turn int) string {
 		blocks = append(blocks, m.block(`"type":"image"`, `"source":{"type":"base64","media_type":"image/png","data":"AA"}`))
 	}
 	if m.rnd.IntN(8) == 0 && !m.converse {
+		blocks = append(blocks, m.block(`"type":"document"`, `"source":{"type":"content","content":[`+m.text("a page")+`]}`))
+	}
+	if m.rnd.IntN(8) == 0 && !m.converse {
 		blocks = append(blocks, `{"type":"something_new","x":1}`)
 	}
 	return m.message("user", m.list(blocks...))

@@ -77,19 +77,37 @@ func (r *Reader) Count(body []byte) int {
 // suspect reports whether a body may hold a mark: one of the names as a whole
 // string, or a name with an escaped letter, which nobody sends.
 func suspect(body []byte) bool {
-	if bytes.Contains(body, []byte(`"cache_control"`)) || bytes.Contains(body, []byte(`"cachePoint"`)) {
-		return true
-	}
-	for {
-		at := bytes.Index(body, []byte(`\u00`))
-		if at < 0 || len(body) < at+6 {
+	return around(body, '_', len(`"cache`), `"cache_control"`) || around(body, 'P', len(`"cache`), `"cachePoint"`) || escaped(body)
+}
+
+// escaped reports whether a body spells a letter or an underscore by its number.
+func escaped(body []byte) bool {
+	for from := 0; ; {
+		next := bytes.IndexByte(body[from:], '\\')
+		if next < 0 || len(body) < from+next+len(`\u005f`) {
 			return false
 		}
-		switch body[at+4] {
-		case '4', '5', '6', '7': // where letters and the underscore are
+		from += next
+		if c := body[from+4]; string(body[from+1:from+4]) == "u00" && c >= '4' && c <= '7' {
 			return true
 		}
-		body = body[at+4:]
+		from++
+	}
+}
+
+// around reports whether a word is in a body, looking at its rarest byte, which
+// is the one at an offset into it.
+func around(body []byte, rare byte, offset int, word string) bool {
+	for from := 0; ; {
+		next := bytes.IndexByte(body[from:], rare)
+		if next < 0 {
+			return false
+		}
+		at := from + next - offset
+		if at >= 0 && at+len(word) <= len(body) && string(body[at:at+len(word)]) == word {
+			return true
+		}
+		from += next + 1
 	}
 }
 

@@ -31,6 +31,10 @@ func Encode(value []byte, text string) []byte {
 	return literal.Encode(value, text)
 }
 
+// Decode returns the text of a JSON string, or of a content block that holds one,
+// and false when it has no exact text: half a surrogate pair, invalid UTF-8.
+func Decode(value []byte) (string, bool) { return literal.Decode(value) }
+
 // Splice appends body to dst with the patches applied. Patches are in body
 // order, do not overlap, and each covers one value of body that holds a text, as
 // the segments of a transcript do, unless it is raw. Bytes outside of them are copied as they are; a

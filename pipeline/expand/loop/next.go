@@ -75,10 +75,7 @@ func (r *run) read(ctx context.Context) error {
 				return err
 			}
 		case p := <-pieces:
-			if errors.Is(p.err, io.EOF) {
-				return nil
-			}
-			if p.err != nil {
+			if p.end || p.err != nil {
 				return p.err
 			}
 			out := r.stream.Write(p.bytes)
@@ -100,9 +97,10 @@ func (r *run) read(ctx context.Context) error {
 // one piece.
 func (r *run) alive() error { return r.out([]byte("\n")) }
 
-// piece is a piece of an answer, or its end.
+// piece is a piece of an answer, its end, or why there is none.
 type piece struct {
 	bytes []byte
+	end   bool
 	err   error
 }
 
@@ -111,7 +109,7 @@ func (r *run) fetch(ctx context.Context, to chan<- piece) {
 	give := func(p piece) bool {
 		select {
 		case to <- p:
-			return p.err == nil
+			return p.err == nil && !p.end
 		case <-ctx.Done():
 			return false
 		}
@@ -130,7 +128,11 @@ func (r *run) fetch(ctx context.Context, to chan<- piece) {
 	}
 	for {
 		read, err := answer.Next()
-		if !give(piece{bytes.Clone(read), err}) { // the next call overwrites it
+		p := piece{bytes: bytes.Clone(read), err: err}
+		if err == io.EOF { //nolint:errorlint // a connection that broke off wraps it at times, and is no end
+			p.end, p.err = true, nil
+		}
+		if !give(p) { // the next call overwrites it
 			return
 		}
 	}

@@ -86,10 +86,10 @@ func (r *run) lookUp(ctx context.Context, arguments []byte) (id, text string, fa
 	}
 	r.asked[key]++
 	part, err := expand.Window(ctx, original, q, r.d.c.Window)
+	if before != "" && (err != nil || part.Text == "") {
+		return q.ID, textNoMore, false
+	}
 	if err != nil {
-		if before != "" {
-			return q.ID, textNoMore, false
-		}
 		return q.ID, fmt.Sprintf(textBadPart, err), true
 	}
 	return q.ID, before + part.String(), false

@@ -38,8 +38,9 @@ type exchange struct {
 
 	request  request
 	headers  head
-	opted    bool // the request body concerns us and was not answered yet
-	concerns bool // it did at the headers
+	preset   string // asked for, or empty
+	opted    bool   // the request body concerns us and was not answered yet
+	concerns bool   // it did at the headers
 	// override is set while the answer to the response headers may switch the
 	// response to duplex: our own override must be known to work first.
 	override bool
@@ -127,19 +128,24 @@ func (e *exchange) requestHeaders(h *extprocv3.HttpHeaders) *response {
 		return immediate(a)
 	}
 	r, why := inspect(e.headers, h.GetEndOfStream(), e.s.c.MaxBody)
+	if why == optIn && e.headers.bypassed() {
+		why = optBypass
+	}
 	e.request = r
 	e.s.telemetry.start(e, why)
 	if why != optIn {
 		e.s.warnOptOut(e, why)
-		return headersReply(true, nil, leave())
+		return headersReply(true, e.headers.strip(), leave())
 	}
+	e.preset = e.asked()
+	e.s.telemetry.preset(e)
 	e.opted, e.concerns = true, true
 	skip := !e.version.canStream()
 	e.override = !skip
 	if e.reqMode == filterv3.ProcessingMode_NONE {
 		e.reqMode = filterv3.ProcessingMode_BUFFERED
 	}
-	return headersReply(true, nil, readRequest(skip))
+	return headersReply(true, e.headers.strip(), readRequest(skip))
 }
 
 // take reserves bytes for a body that is here, waiting for others to finish
@@ -249,7 +255,7 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 		body, decoded = plain, true
 	}
 	req := rewrite.Request{
-		Dialect: e.request.dialect, Body: body, Model: e.request.model,
+		Dialect: e.request.dialect, Body: body, Model: e.request.model, Preset: e.preset,
 		LosslessOnly: e.version.belowFloor(e.s.c.Envoy.SoleExtProc),
 	}
 	if !req.LosslessOnly {

@@ -74,6 +74,7 @@ const (
 	optTooLarge  optOut = "too_large"
 	optSignature optOut = "body_signature"
 	optEncoding  optOut = "content_encoding"
+	optBypass    optOut = "bypass" // asked for by the client
 )
 
 // request is what the headers tell about an exchange.

@@ -43,6 +43,11 @@ type Config struct {
 	// Tenant names the owner of a request's originals from its headers, or is
 	// empty when there is none.
 	Tenant func(header func(name string) string) string
+	// Preset reports whether a name is a preset; nil knows none.
+	Preset func(name string) bool
+	// PresetHeader says that the hop in front of us is trusted to set, or to
+	// remove, PresetHeader.
+	PresetHeader bool
 	// Expand answers requests for ExpandPath with the path's query.
 	Expand func(ctx context.Context, method, query string, header func(name string) string) Answer
 	// ExpandPath is reserved: such requests never reach the provider. Empty: none.

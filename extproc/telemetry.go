@@ -29,7 +29,7 @@ type telemetry struct {
 
 	exchanges, optOuts, bytes, tokens, edits, saved metric.Int64Counter
 	declines, faults, breaks, markers, fresh        metric.Int64Counter
-	conflicts                                       metric.Int64Counter
+	conflicts, unknownPresets                       metric.Int64Counter
 	inFlight                                        metric.Int64UpDownCounter
 	rewriting, component                            metric.Float64Histogram
 
@@ -51,6 +51,7 @@ func newTelemetry(tracer trace.Tracer, meter metric.Meter) (*telemetry, error) {
 	t.breaks = b.counter("contextguru.lossless_only", "{exchange}", "Exchanges that got lossless edits only, by reason.")
 	t.markers = b.counter("contextguru.markers", "{marker}", "Markers sent.")
 	t.conflicts = b.counter("contextguru.store.conflicts", "{marker}", "Markers not sent because the store holds another value under their ids.")
+	t.unknownPresets = b.counter("contextguru.presets.unknown", "{exchange}", "Exchanges that asked for a preset that does not exist and got the configured one, by who asked.")
 	t.fresh = b.counter("contextguru.memo.misses", "{segment}", "Outputs decided anew rather than remembered.")
 	t.inFlight = b.gauge("contextguru.in_flight.bytes", "By", "Bytes reserved for the bodies held right now.")
 	t.rewriting = b.histogram("contextguru.rewrite.duration", "Time from the whole body to its reply.")
@@ -231,6 +232,13 @@ func (t *telemetry) describe(span trace.Span, r *rewrite.Report) {
 	span.SetAttributes(attrs...)
 	if r.StoreError != nil {
 		span.AddEvent("store_failed", trace.WithAttributes(attribute.String("error", r.StoreError.Error())))
+	}
+}
+
+// preset notes what was asked for.
+func (t *telemetry) preset(e *exchange) {
+	if e.preset != "" {
+		e.span.SetAttributes(attribute.String("contextguru.preset", e.preset))
 	}
 }
 

@@ -149,14 +149,19 @@ func (s *service) processor(stats *rewrite.Stats) (*extproc.Server, error) {
 			a := expand.Answer(ctx, resolver, tenants.FromGateway(get), method, query)
 			return extproc.Answer{Status: a.Status, Header: a.Header, Body: a.Body}
 		},
-		ExpandPath:  s.c.Expand.Path,
-		Secret:      s.c.Listen.Secret.Value(),
-		MaxBody:     s.c.Limits.BodyBytes,
-		BufferLimit: s.c.Envoy.BufferLimitBytes,
-		MaxInFlight: s.c.Limits.InFlightBytes,
-		Deadline:    s.c.Limits.Deadline.Std(),
-		Envoy:       extproc.Gateway{Version: s.c.Envoy.Version, SoleExtProc: s.c.Envoy.SoleExtProc},
-		Log:         s.log, Tracer: s.tele.tracer, Meter: s.tele.meter,
+		Preset: func(name string) bool {
+			_, known := s.c.Line(name)
+			return known
+		},
+		PresetHeader: s.c.Request.PresetHeader,
+		ExpandPath:   s.c.Expand.Path,
+		Secret:       s.c.Listen.Secret.Value(),
+		MaxBody:      s.c.Limits.BodyBytes,
+		BufferLimit:  s.c.Envoy.BufferLimitBytes,
+		MaxInFlight:  s.c.Limits.InFlightBytes,
+		Deadline:     s.c.Limits.Deadline.Std(),
+		Envoy:        extproc.Gateway{Version: s.c.Envoy.Version, SoleExtProc: s.c.Envoy.SoleExtProc},
+		Log:          s.log, Tracer: s.tele.tracer, Meter: s.tele.meter,
 	})
 }
 

@@ -20,6 +20,7 @@ type Config struct {
 	Shutdown Shutdown `json:"shutdown"`
 	Envoy    Envoy    `json:"envoy"`
 	Tenant   Tenant   `json:"tenant"`
+	Request  Request  `json:"request"`
 	Keys     []Key    `json:"keys"`
 	Store    Store    `json:"store"`
 	Expand   Expand   `json:"expand"`
@@ -111,6 +112,13 @@ type Tenant struct {
 	Header string `json:"header"`
 	// Default is the tenant of requests that name none; empty means none.
 	Default string `json:"default"`
+}
+
+// Request says what a request may ask for.
+type Request struct {
+	// PresetHeader obeys x-context-guru-preset. The hop in front of the service
+	// must then set that header itself or take it from its clients.
+	PresetHeader bool `json:"preset_header"`
 }
 
 // Key is one service key: the content of its file is the secret.

@@ -15,6 +15,11 @@ type Component interface {
 	Rewrite(ctx context.Context, v View, s Segment) (Edit, error)
 }
 
+// Recogniser is implemented by components that look for earlier outputs which
+// say the same in another wrapping. Gist returns what of a client's text counts,
+// and must be a pure function of it. A pipeline asks its first such component.
+type Recogniser interface{ Gist(text string) string }
+
 // Kind says what a component may do.
 type Kind string
 
@@ -46,6 +51,9 @@ type Meta struct {
 	Scope Scope
 	// When defaults to FirstSight.
 	When When
+	// Fallback components are asked about segments that have a view of another
+	// component, too, and may put a much smaller one in its place.
+	Fallback bool
 	// Summary is one sentence for the generated reference.
 	Summary string
 }

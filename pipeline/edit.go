@@ -1,6 +1,10 @@
 package pipeline
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
 
 // Reason says, in snake_case, why a segment was left alone. Reasons label
 // metrics, so a component has a handful of constant ones.
@@ -12,6 +16,8 @@ const (
 	ReasonExpandResult   Reason = "expand_result"    // the model asked to see it in full
 	ReasonMarked         Reason = "already_marked"   // carries a marker of ours
 	ReasonErrorResult    Reason = "error_result"     // failures keep their text
+	ReasonErrorsHidden   Reason = "errors_hidden"    // a view of a huge failure without all of its errors
+	ReasonOutdone        Reason = "outdone"          // another component's view is much smaller
 	ReasonBelowMinTokens Reason = "below_min_tokens" // shorter than the component's floor
 	ReasonNoWin          Reason = "no_win"           // the result is not smaller, marker and hint included
 	ReasonUnchanged      Reason = "unchanged"        // the component returned the same text
@@ -87,6 +93,102 @@ type Loss struct {
 	Hint string
 	// Mode is the component's marker_mode.
 	Mode MarkerMode
+	// Errors, if set, proves that every line of the original that reports an error
+	// can be read in the view, or the view is not adopted. Without it a failed
+	// result is not offloaded at first sight.
+	Errors func(original, view string) error
+}
+
+// HugeErrorTokens is the size from which the result of a failed call may be
+// offloaded, in tokens. What goes wrong is seldom that long, and then mostly a
+// log around it: the edit has to prove that the errors stay.
+const HugeErrorTokens = 2000
+
+// showsErrors returns why a view must not be adopted at first sight for the
+// errors in it.
+func (l *Loss) showsErrors(failed bool, original, view string) (reason Reason) {
+	defer func() {
+		if recover() != nil {
+			reason = ReasonPanic
+		}
+	}()
+	switch {
+	case l.Errors == nil && failed:
+		return ReasonErrorResult
+	case l.Errors == nil:
+		return ""
+	case l.Errors(original, view) != nil:
+		return ReasonErrorsHidden
+	default:
+		return ""
+	}
+}
+
+// Frame is what stands around a part of a text.
+type Frame struct {
+	Before, After string
+	// Quote writes a part as it stands between them, piece by piece, and Unquote
+	// reads it. Both are nil where it stands as it is.
+	Quote   func(part string) string
+	Unquote func(quoted string) (part string, err error)
+}
+
+func (f *Frame) quote(part string) string {
+	if f.Quote == nil {
+		return part
+	}
+	return f.Quote(part)
+}
+
+// part returns what stands between.
+func (f *Frame) part(text string) (string, error) {
+	inside, ok := strings.CutPrefix(text, f.Before)
+	if !ok {
+		return "", errors.New("what stands in front has changed")
+	}
+	if inside, ok = strings.CutSuffix(inside, f.After); !ok {
+		return "", errors.New("what stands behind has changed")
+	}
+	if f.Unquote == nil {
+		return inside, nil
+	}
+	return f.Unquote(inside)
+}
+
+// Lossy reports whether the edit leaves something out.
+func (e Edit) Lossy() bool { return e.kind == editOffload }
+
+// Proving returns the edit with the proof that its view shows every error.
+func (e Edit) Proving(errors func(original, view string) error) Edit {
+	e.loss.Errors = errors
+	return e
+}
+
+// Within returns the edit for the text a part of which was decided about: the
+// part changes, what is around it stays.
+func (e Edit) Within(f Frame) Edit {
+	switch e.kind {
+	case editReplace:
+		same := e.same.Check
+		e.text = f.Before + f.quote(e.text) + f.After
+		e.same.Lines = e.same.Lines || f.Quote != nil // a quoted part has no line ends
+		if same != nil {
+			e.same.Check = func(before, after string) error {
+				a, err := f.part(before)
+				if err != nil {
+					return err
+				}
+				b, err := f.part(after)
+				if err != nil {
+					return err
+				}
+				return same(a, b)
+			}
+		}
+	case editOffload:
+		e.loss.Before, e.loss.After = f.Before+f.quote(e.loss.Before), f.quote(e.loss.After)+f.After
+	}
+	return e
 }
 
 type editKind uint8

@@ -65,6 +65,7 @@ type Outcome struct {
 	Irreversible bool
 
 	original, final Digest // of the decoded texts, for Earlier
+	gist            Digest // of what counts in the original, for Alike; zero if that is all of it
 	late            bool   // a horizon component acted
 	price           int    // tokens of what is sent where markers are allowed, with the dearest marker
 }
@@ -138,4 +139,28 @@ func (r *Result) Tokens(lossy bool) (before, after int) {
 		after += o.Tokens(lossy)
 	}
 	return before, after
+}
+
+// muchSmaller is how many times smaller the view of a fallback has to be to take
+// the place of another component's. A segment has one view: of the first
+// component in the operator's order that offers one, unless that leaves most of
+// a text that a fallback would cut down to size.
+const muchSmaller = 2
+
+// outdo takes back the act whose view another one took the place of, if there is
+// one, and returns the tokens in front of both.
+func (c *chain) outdo(tokens int) int {
+	acts := c.outcome.Acts
+	for i := range acts {
+		if !acts[i].Lossy {
+			continue
+		}
+		tokens = acts[i].Before
+		acts[i].Acted, acts[i].Lossy, acts[i].Reason = false, false, ReasonOutdone
+		for ; i < len(acts); i++ {
+			acts[i].Before, acts[i].After = tokens, tokens
+		}
+		break
+	}
+	return tokens
 }

@@ -39,6 +39,7 @@ type Pipeline struct {
 	looks   bool // some component looks beyond its segment
 	later   bool // some component decides at horizons
 	request bool // some component decides about the request
+	gist    func(text string) string
 	runs    sync.Pool
 }
 
@@ -65,6 +66,9 @@ func New(s Settings) *Pipeline {
 		p.later = p.later || at
 		p.looks = p.looks || at || step.Scope == ScopeTranscript
 		field(step.Name, string(step.Config))
+		if r, ok := step.Component.(Recogniser); ok && p.gist == nil {
+			p.gist = r.Gist
+		}
 	}
 	field(fmt.Sprint(p.s.Lossy, s.Hints, s.HorizonTokens, s.Window), s.Counter.Encoding())
 	if s.Markers != nil {
@@ -147,7 +151,8 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 		return o, ctx.Err()
 	}
 	r.text, r.sum = text, r.textSum(text)
-	o.original, o.final = r.sum, r.sum
+	o.original, o.final, o.gist = r.sum, r.sum, r.gistSum(p.gist, text)
+	r.gist = o.gist
 	o.Original = p.s.Counter.Count(text)
 	switch {
 	case isExpandResult(&s):
@@ -182,8 +187,8 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 	}
 	o.price = c.price
 	o.Edits = edits(o.Acts)
-	if c.segment.Text != text {
-		o.final = r.textSum(c.segment.Text)
+	if v := o.Pick(true); v != nil {
+		o.final = r.textSum(v.Text)
 	}
 	for _, v := range []*Version{o.Lossless, o.Lossy} {
 		if v != nil {
@@ -200,9 +205,9 @@ const bytesPerToken = 4
 type chain struct {
 	p        *Pipeline
 	original string
-	segment  Segment
-	tokens   int // of segment.Text
-	price    int // the same, with the dearest marker
+	segment  Segment // with the lossless edits; a lossy one is in outcome
+	tokens   int     // of what is sent
+	price    int     // the same, with the dearest marker
 	outcome  *Outcome
 }
 
@@ -211,10 +216,11 @@ type chain struct {
 func (c *chain) ask(ctx context.Context, index int, view View) error {
 	step := &c.p.s.Steps[index]
 	act := Act{Component: step.Name, Step: index, Before: c.tokens, After: c.tokens}
+	early := step.When == FirstSight
 	switch {
-	case c.outcome.Lossy != nil:
+	case c.outcome.Lossy != nil && (!early || !step.Fallback):
 		act.Reason = ReasonMarked
-	case step.Kind == KindOffload && step.When == FirstSight && c.segment.IsError:
+	case step.Kind == KindOffload && early && c.segment.IsError && c.segment.Tokens < HugeErrorTokens:
 		act.Reason = ReasonErrorResult
 	default:
 		start := time.Now()
@@ -225,6 +231,9 @@ func (c *chain) ask(ctx context.Context, index int, view View) error {
 		}
 		if reason == "" {
 			reason = c.adopt(step, edit)
+		}
+		if reason == "" && early && edit.kind == editOffload {
+			act.Before = c.outdo(act.Before)
 		}
 		act.Reason, act.Acted, act.After = reason, reason == "", c.tokens
 		act.Lossy = act.Acted && edit.kind == editOffload
@@ -271,8 +280,11 @@ func call(ctx context.Context, step *Step, view View, s Segment) (edit Edit, rea
 func (c *chain) adopt(step *Step, e Edit) Reason {
 	switch e.kind {
 	case editReplace:
-		if step.When == AtHorizon {
+		switch {
+		case step.When == AtHorizon:
 			return ReasonKind
+		case c.outcome.Lossy != nil:
+			return ReasonMarked
 		}
 		return c.replace(e)
 	case editAnnotate:
@@ -281,7 +293,7 @@ func (c *chain) adopt(step *Step, e Edit) Reason {
 		if step.Kind != KindOffload {
 			return ReasonKind
 		}
-		return c.offload(e.loss)
+		return c.offload(e.loss, step.When)
 	default:
 		if e.reason == "" {
 			return ReasonUnchanged
@@ -317,7 +329,7 @@ func passes(same Equivalence, before, after string) (ok bool) {
 	return same.Check(before, after) == nil
 }
 
-func (c *chain) offload(loss Loss) Reason {
+func (c *chain) offload(loss Loss, when When) Reason {
 	if !c.p.s.Hints || loss.Mode == MarkerSummary {
 		loss.Hint = ""
 	}
@@ -334,10 +346,17 @@ func (c *chain) offload(loss Loss) Reason {
 	if id != "" {
 		price = c.p.price(loss)
 	}
-	if tokens >= c.tokens || price >= c.price {
+	switch {
+	case c.outcome.Lossy != nil && price*muchSmaller > c.price:
+		return ReasonMarked
+	case tokens >= c.tokens || price >= c.price:
 		return ReasonNoWin
+	case when == FirstSight:
+		if reason := loss.showsErrors(c.segment.IsError, c.original, text); reason != "" {
+			return reason
+		}
 	}
-	c.segment.Text, c.tokens, c.price = text, tokens, price
+	c.tokens, c.price, c.segment.View = tokens, price, tokens
 	c.outcome.Lossy = &Version{Text: text, Tokens: tokens, ID: id}
 	c.outcome.Irreversible = id == ""
 	return ""

@@ -23,6 +23,7 @@ type run struct {
 	key       memoKey
 	text      string  // of the segment being decided, as the client sent it
 	sum       Digest  // of text
+	gist      Digest  // of what counts in text, zero if that is all of it
 	length    [8]byte // for the hash: what is passed to an interface lives on the heap
 	digest    Digest
 }
@@ -92,14 +93,7 @@ func (r *run) number(n uint64) {
 // earlier finds the first segment in front of s whose text, as sent by the
 // client or as it stands, equals s's.
 func (r *run) earlier(s Segment) (int, bool) {
-	for ; r.indexed < s.Index; r.indexed++ {
-		o := r.result.Outcomes[r.indexed]
-		for _, d := range []Digest{o.original, o.final} {
-			if _, taken := r.texts[d]; !taken && d != (Digest{}) {
-				r.texts[d] = r.indexed
-			}
-		}
-	}
+	r.index(s.Index)
 	best := s.Index
 	if at, ok := r.texts[r.sum]; ok {
 		best = min(best, at)
@@ -110,6 +104,45 @@ func (r *run) earlier(s Segment) (int, bool) {
 		}
 	}
 	return best, best < s.Index
+}
+
+// alike finds the first segment in front of s that says what s says.
+func (r *run) alike(s Segment) (int, bool) {
+	if r.gist == (Digest{}) {
+		return 0, false
+	}
+	r.index(s.Index)
+	at, ok := r.texts[r.gist]
+	return at, ok
+}
+
+// index notes the texts of the segments in front of one.
+func (r *run) index(end int) {
+	for ; r.indexed < end; r.indexed++ {
+		o := r.result.Outcomes[r.indexed]
+		for _, d := range []Digest{o.original, o.final, o.gist} {
+			if _, taken := r.texts[d]; !taken && d != (Digest{}) {
+				r.texts[d] = r.indexed
+			}
+		}
+	}
+}
+
+// gistSum is the digest of what counts in a text, zero if that is all of it or
+// nothing.
+func (r *run) gistSum(gist func(string) string, text string) (sum Digest) {
+	if gist == nil {
+		return sum
+	}
+	defer func() {
+		if recover() != nil {
+			sum = Digest{} // then it says what its bytes say
+		}
+	}()
+	if counts := gist(text); counts != text && counts != "" {
+		sum = r.textSum(counts)
+	}
+	return sum
 }
 
 // textSum is the digest of a decoded text.

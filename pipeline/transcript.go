@@ -33,7 +33,7 @@ type Segment struct {
 	Tool, Args []byte
 	// IsError reports that the client marked the output as a failure.
 	IsError bool
-	// Text is the decoded text, with the edits of earlier components. The
+	// Text is the decoded text, with the lossless edits of earlier components. The
 	// runner fills it in for the segment it hands to a component; elsewhere
 	// it is empty.
 	Text string
@@ -42,6 +42,10 @@ type Segment struct {
 	Renumbered bool
 	// Tokens counts the client's original text, whatever Text holds now.
 	Tokens int
+	// View is the size in tokens of the view another component in front made of
+	// the segment, which a much smaller one can take the place of; 0 without one.
+	// Text is the text in front of that.
+	View int
 	// Messages counts the conversation's messages up to the one that holds the
 	// segment.
 	Messages int
@@ -140,6 +144,20 @@ func (v View) Earlier(s Segment) (Segment, bool) {
 		return Segment{}, false
 	}
 	at, ok := v.run.earlier(s)
+	if !ok {
+		return Segment{}, false
+	}
+	return v.run.t.Segments[at], true
+}
+
+// Alike returns the first segment in front of s, in this very request, with the
+// same gist in another wrapping, as the pipeline's Recogniser sees it. The
+// returned segment's Text is not filled in.
+func (v View) Alike(s Segment) (Segment, bool) {
+	if v.run == nil {
+		return Segment{}, false
+	}
+	at, ok := v.run.alike(s)
 	if !ok {
 		return Segment{}, false
 	}

@@ -1,10 +1,12 @@
 // Package collapse cuts the middle out of an oversized tool output.
 //
 // It knows nothing of what the output is about and is meant to come last. The
-// first and the last lines stay, and so do lines in between that report an
-// error, in their places and as they are: up to maxErrors of them, half from
-// the front and half from the back, since the first tends to name the cause
-// and the last the outcome. Every gap is announced by a line of its own:
+// first and the last lines stay, what a client put in for the model to heed
+// does, and so do lines in between that report an
+// error, in their places and as they are, each different one once. Of more than
+// an output of max_tokens could hold, or than a quarter of all, the first and the
+// last stay and the others are counted. So are the lines of a file, a diff or a
+// search, of which none stays. Every gap is announced by a line of its own:
 //
 //	... (1960 lines omitted) <<cg:ID>> [full output: call context_guru_expand] lines 21-1980
 //	... (88 lines omitted) lines 1893-1980, 5 of them report errors
@@ -26,6 +28,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/contextguru/contextguru/components/internal/errview"
+	"github.com/contextguru/contextguru/components/internal/failed"
+	"github.com/contextguru/contextguru/components/internal/inside"
 	"github.com/contextguru/contextguru/components/internal/names"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -68,11 +73,12 @@ func (c Config) Validate() error {
 // Spec describes the component.
 func Spec() pipeline.Spec {
 	return pipeline.Define(pipeline.Meta{
-		Name:    "collapse",
-		Kind:    pipeline.KindOffload,
-		Summary: "Keeps the first and last lines of an oversized tool output, and the errors in between.",
+		Name:     "collapse",
+		Kind:     pipeline.KindOffload,
+		Fallback: true,
+		Summary:  "Keeps the first and last lines of an oversized tool output, and the errors in between.",
 	}, Config{MaxTokens: 2000, HeadLines: 20, TailLines: 20}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
-		return collapser{c}, nil
+		return failed.Guard(inside.Lines(collapser{c})), nil
 	})
 }
 
@@ -84,7 +90,8 @@ func (c collapser) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	if share := pipeline.Fraction(c.MaxFrac, s.Request.Window); share > 0 {
 		budget = share
 	}
-	if s.Tokens <= budget {
+	// Noise that another component took out needs no cut.
+	if s.Tokens <= budget || s.View > 0 && s.View <= budget {
 		return pipeline.Decline(reasonFits), nil
 	}
 	start, ok := afterLines(s.Text, c.HeadLines)
@@ -95,7 +102,7 @@ func (c collapser) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	if !ok || end <= start {
 		return pipeline.Decline(reasonFewLines), nil
 	}
-	m, err := scan(ctx, s.Text[start:end], c.HeadLines+1)
+	m, err := scan(ctx, s.Text[:start], s.Text[start:end], c.HeadLines+1, errview.Quoted(&s))
 	if err != nil {
 		return pipeline.Edit{}, err
 	}

@@ -3,21 +3,29 @@ package collapse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextguru/contextguru/components/internal/errline"
 	"github.com/contextguru/contextguru/components/internal/names"
+	"github.com/contextguru/contextguru/components/internal/wrapper"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
 const (
-	// maxErrors is how many lines with errors stay visible in the middle, an
-	// even number. With maxErrorBytes it bounds the view: about 2,000 tokens
-	// where every line is as long as may be, a few hundred where they are
-	// usual.
-	maxErrors = 20
+	// errorText is how much of the middle stays for its errors in any case, in
+	// bytes: about 2,000 tokens, from which on an output is cut by default.
+	errorText = 8 << 10
+	// errorShare is the reciprocal of the share of the middle that does when that
+	// is more.
+	errorShare = 4
 	// maxErrorBytes is the length of the longest line that stays for its error.
-	maxErrorBytes = 400
+	maxErrorBytes = 1000
+	// noteBytes is about what a note takes; what is shorter is not left out.
+	noteBytes = 40
+	// maxErrors bounds the lines with errors that are looked at, an even number;
+	// half of them are the first and half the last.
+	maxErrors = 1 << 13
 	// linesPerCheck is how often a long scan looks whether it is still wanted.
 	linesPerCheck = 1 << 14
 )
@@ -28,7 +36,7 @@ type middle struct {
 	first  int // number of its first line
 	lines  int
 	errors int
-	kept   []line // lines with errors that stay, in order
+	kept   []line // lines that stay, in order: errors and reminders
 	// numbered allows notes to name lines by number.
 	numbered bool
 	// names is the share of what is left out, in percent of its bytes, that may
@@ -40,13 +48,22 @@ type middle struct {
 type line struct {
 	number, start, end int
 	errors             int // lines with errors in front of it
+	error              bool
 }
 
-// scan reads the middle, whose first line has the given number.
-func scan(ctx context.Context, text string, first int) (middle, error) {
+// scan reads the middle, which stands behind head and whose first line has the
+// given number. Lines that are
+// quoted are counted and do not stay.
+func scan(ctx context.Context, head, text string, first int, quoted func(line string) bool) (middle, error) {
 	m := middle{text: text, first: first}
-	var last []line // a ring of the last lines with errors behind the first ones
+	var ahead, last []line // last is a ring of those behind the first ones
 	candidates := 0
+	seen := map[string]bool{}
+	var told []line // what a client put in for the model to heed
+	var reminders wrapper.ReminderLines
+	for raw := range strings.Lines(head) {
+		reminders.Holds(raw)
+	}
 	for at := 0; at < len(text); m.lines++ {
 		if m.lines%linesPerCheck == 0 && ctx.Err() != nil {
 			return m, ctx.Err()
@@ -55,13 +72,17 @@ func scan(ctx context.Context, text string, first int) (middle, error) {
 		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
-		if errline.Is(text[at:end]) {
-			l := line{number: first + m.lines, start: at, end: end, errors: m.errors}
+		raw := text[at:end]
+		if reminders.Holds(raw) {
+			told = append(told, line{number: first + m.lines, start: at, end: end, errors: m.errors})
+		} else if errline.Is(raw) {
+			l := line{number: first + m.lines, start: at, end: end, errors: m.errors, error: true}
 			m.errors++
+			same := strings.TrimSpace(text[at:min(end, at+maxErrorBytes)])
 			switch {
-			case end-at > maxErrorBytes:
-			case len(m.kept) < maxErrors/2:
-				m.kept = append(m.kept, l)
+			case end-at > maxErrorBytes || seen[same] || quoted(raw): // once is enough
+			case len(ahead) < maxErrors/2:
+				ahead, seen[same] = append(ahead, l), true
 			case len(last) < maxErrors/2:
 				last = append(last, l)
 			default:
@@ -72,25 +93,51 @@ func scan(ctx context.Context, text string, first int) (middle, error) {
 		at = end
 	}
 	for i := range last {
-		m.kept = append(m.kept, last[(candidates+i)%len(last)])
+		ahead = append(ahead, last[(candidates+i)%len(last)])
 	}
+	m.kept = append(fit(ahead, max(errorText, len(text)/errorShare)), told...)
+	slices.SortFunc(m.kept, func(a, b line) int { return a.number - b.number })
 	return m, nil
+}
+
+// fit returns the lines that stay in so many bytes: the first and the last ones,
+// in turns, since the first tends to name the cause and the last the outcome.
+func fit(lines []line, room int) []line {
+	cost := func(i, beside int) int {
+		size := lines[i].end - lines[i].start
+		if beside < 0 || beside >= len(lines) || lines[i].number-lines[beside].number != i-beside {
+			size += noteBytes
+		}
+		return size
+	}
+	low, high := 0, len(lines)
+	for low < high {
+		if room -= cost(low, low-1); room < 0 {
+			break
+		}
+		if low++; low == high {
+			break
+		}
+		if room -= cost(high-1, high); room < 0 {
+			break
+		}
+		high--
+	}
+	return slices.Delete(lines, low, high)
 }
 
 // view puts head, notes, errors and tail together, split where the marker
 // belongs. It returns false when nothing is left out.
 func (m *middle) view(head, tail string) (loss pipeline.Loss, ok bool) {
-	if m.lines == len(m.kept) {
-		return loss, false
-	}
 	var b strings.Builder
 	b.WriteString(head)
 	ending := lineEnd(head, m.text)
-	number, hidden := m.first, 0
+	number, hidden, end := m.first, 0, 0
 	named := m.named(head, tail, ending)
 	gap := func(next line) {
 		lines, errors := next.number-number, next.errors-hidden
-		if lines == 0 {
+		if next.start-end <= noteBytes {
+			b.WriteString(m.text[end:next.start])
 			return
 		}
 		fmt.Fprintf(&b, "... (%s omitted)", plural(lines))
@@ -107,9 +154,12 @@ func (m *middle) view(head, tail string) (loss pipeline.Loss, ok bool) {
 	for _, l := range m.kept {
 		gap(l)
 		b.WriteString(m.text[l.start:l.end])
-		number, hidden = l.number+1, l.errors+1
+		number, hidden, end = l.number+1, l.errors, l.end
+		if l.error {
+			hidden++
+		}
 	}
-	gap(line{number: m.first + m.lines, errors: m.errors})
+	gap(line{number: m.first + m.lines, start: len(m.text), errors: m.errors})
 	b.WriteString(tail)
 	loss.After, loss.Hint = b.String(), pipeline.HintFullOutput
 	return loss, ok

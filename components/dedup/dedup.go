@@ -4,11 +4,18 @@
 // same text as the client sent it, or as it stands after the components in
 // front. The pointer carries a marker of its own, so it can be read even when
 // the first copy is shortened too.
+//
+// What a client puts around an output (an id, the time it took, the exit
+// status) is none of it: where only that differs, it stays, and the pointer
+// stands in the place of the output. So do reminders to the model. A failed
+// result is never replaced.
 package dedup
 
 import (
 	"context"
 
+	"github.com/contextguru/contextguru/components/internal/inside"
+	"github.com/contextguru/contextguru/components/internal/wrapper"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -46,8 +53,34 @@ func (d deduper) Rewrite(_ context.Context, v pipeline.View, s pipeline.Segment)
 	if s.Tokens < d.MinTokens {
 		return pipeline.Decline(pipeline.ReasonBelowMinTokens), nil
 	}
-	if _, found := v.Earlier(s); !found {
+	edit := pipeline.Offload(pipeline.Loss{Before: pointer})
+	if _, found := v.Earlier(s); found {
+		if wrapper.Unwrap(s.Text).Failed() {
+			return pipeline.Decline(pipeline.ReasonErrorResult), nil
+		}
+		for _, reminder := range wrapper.Reminders(s.Text) {
+			edit = edit.Within(pipeline.Frame{After: "\n" + reminder})
+		}
+		return edit, nil
+	}
+	if _, found := v.Alike(s); !found {
 		return pipeline.Decline(reasonFirstCopy), nil
 	}
-	return pipeline.Offload(pipeline.Loss{Before: pointer}), nil
+	_, frames := inside.Split(s.Text)
+	switch {
+	case len(frames) == 0: // a component in front wrote it otherwise
+		return pipeline.Decline(reasonFirstCopy), nil
+	case wrapper.Unwrap(s.Text).Failed():
+		return pipeline.Decline(pipeline.ReasonErrorResult), nil
+	}
+	for _, f := range frames {
+		edit = edit.Within(f)
+	}
+	return edit, nil
+}
+
+// Gist implements pipeline.Recogniser.
+func (d deduper) Gist(text string) string {
+	gist, _ := inside.Split(text)
+	return gist
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/contextguru/contextguru/components/internal/terminal"
+	"github.com/contextguru/contextguru/components/internal/wrapper"
 )
 
 const (
@@ -16,7 +17,10 @@ const (
 )
 
 // line is a line without its end, and its end.
-type line struct{ text, end string }
+type line struct {
+	text, end string
+	fixed     bool // it stays whatever stands around it
+}
 
 // cleaner collects the lines that stay.
 type cleaner struct {
@@ -34,11 +38,17 @@ func (c *cleaner) clean(ctx context.Context, text string) error {
 	redraws := ends > 0
 	c.lines = make([]line, 0, ends+1)
 	n := 0
+	var reminders wrapper.ReminderLines
 	for raw := range strings.Lines(text) {
 		if n++; n%linesPerCheck == 1 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		l := split(raw)
+		if l.fixed = reminders.Holds(raw); l.fixed {
+			c.flush()
+			c.lines = append(c.lines, l)
+			continue
+		}
 		if strings.IndexByte(l.text, '\x1b') >= 0 {
 			if plain, ok := terminal.Strip(l.text); ok && plain != l.text {
 				l.text, c.left.codes = plain, true
@@ -63,7 +73,7 @@ func split(raw string) line {
 	if found {
 		text = strings.TrimSuffix(text, "\r")
 	}
-	return line{text, raw[len(text):]}
+	return line{text: text, end: raw[len(text):]}
 }
 
 // add decides whether a line stays.

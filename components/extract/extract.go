@@ -17,7 +17,8 @@
 // Each step would rather keep noise than lose a line that says something: a
 // code that never ends is kept, a redraw that reports an error is kept, and a
 // text that may be read for its exact lines (a source file, a numbered
-// listing, a diff) is left alone altogether. So is one with hardly any noise.
+// listing, a diff) is left alone altogether. So is one with hardly any noise. What
+// a client put in for the model to heed stays word for word.
 package extract
 
 import (
@@ -27,6 +28,8 @@ import (
 	"strings"
 
 	"github.com/contextguru/contextguru/components/internal/exact"
+	"github.com/contextguru/contextguru/components/internal/failed"
+	"github.com/contextguru/contextguru/components/internal/inside"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -77,7 +80,7 @@ func Spec() pipeline.Spec {
 		Kind:    pipeline.KindOffload,
 		Summary: "Takes out terminal codes, progress bars, blank runs and lines repeated at once, and states how many.",
 	}, Config{MinTokens: 300, MarkerMode: pipeline.MarkerFull}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
-		return extractor{c}, nil
+		return failed.Guard(inside.Lines(extractor{c})), nil
 	})
 }
 

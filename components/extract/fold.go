@@ -36,7 +36,7 @@ func repeats(lines []line) (found []repeat) {
 		for k := 1; k <= maxBlock && i+k < len(lines); k++ {
 			if differ[k] < i || i == 0 {
 				at := i
-				for at+k < len(lines) && sums[at] == sums[at+k] && lines[at].text == lines[at+k].text {
+				for at+k < len(lines) && sums[at] == sums[at+k] && lines[at].text == lines[at+k].text && !lines[at].fixed && !lines[at+k].fixed {
 					at++
 				}
 				differ[k] = at

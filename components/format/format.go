@@ -16,6 +16,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/contextguru/contextguru/components/internal/inside"
 	"github.com/contextguru/contextguru/components/internal/rawjson"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -43,7 +44,7 @@ func Spec() pipeline.Spec {
 		Kind:    pipeline.KindReformat,
 		Summary: "Takes the insignificant white space out of JSON, JSON inside strings included.",
 	}, Config{MinTokens: 50}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
-		return formatter{c}, nil
+		return inside.Body(formatter{c}), nil
 	})
 }
 

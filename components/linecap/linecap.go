@@ -38,6 +38,8 @@ import (
 	"strings"
 
 	"github.com/contextguru/contextguru/components/internal/exact"
+	"github.com/contextguru/contextguru/components/internal/failed"
+	"github.com/contextguru/contextguru/components/internal/inside"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -87,7 +89,7 @@ func Spec() pipeline.Spec {
 		Kind:    pipeline.KindOffload,
 		Summary: "Cuts the middle out of overlong lines and the copies of repeated ones. Runs last.",
 	}, Config{MaxChars: 500, MinTokens: 100, FoldRepeats: true, MarkerMode: pipeline.MarkerFull}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
-		return capper{c}, nil
+		return failed.Guard(inside.Lines(capper{c})), nil
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/contextguru/contextguru/components/internal/wrapper"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 // says something by its place.
 func repeats(ctx context.Context, text string) (map[string]int, error) {
 	copies := make(map[string]int)
-	var r reminders
+	var r wrapper.ReminderLines
 	number, lines, formed := 0, 0, 0
 	last := strings.Count(text, "\n") + 1 - edgeLines
 	if strings.HasSuffix(text, "\n") {
@@ -34,7 +36,7 @@ func repeats(ctx context.Context, text string) (map[string]int, error) {
 			return nil, ctx.Err()
 		}
 		line := withoutEnd(raw)
-		if r.holds(line) || line == "" {
+		if r.Holds(line) || line == "" {
 			continue
 		}
 		lines++

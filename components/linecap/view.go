@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/contextguru/contextguru/components/internal/wrapper"
 )
 
 const (
@@ -40,7 +42,7 @@ type view struct {
 // write writes the text without what is left out.
 func (v *view) write(ctx context.Context, text string) error {
 	v.out.Grow(len(text)/2 + len(text)/4)
-	var r reminders
+	var r wrapper.ReminderLines
 	number, last := 0, strings.Count(text, "\n")+1-edgeLines
 	if strings.HasSuffix(text, "\n") {
 		last--
@@ -50,7 +52,7 @@ func (v *view) write(ctx context.Context, text string) error {
 			return ctx.Err()
 		}
 		line := withoutEnd(raw)
-		if r.holds(line) {
+		if r.Holds(line) {
 			v.out.WriteString(raw)
 			continue
 		}
@@ -159,31 +161,4 @@ func withoutEnd(raw string) string {
 		return strings.TrimSuffix(line, "\r")
 	}
 	return raw
-}
-
-const (
-	reminderOpen  = "<system-reminder"
-	reminderClose = "</system-reminder>"
-)
-
-// reminders finds the lines of reminders: what a client tells its model inside
-// of tool output.
-type reminders struct{ open bool }
-
-// holds reports whether a line holds a part of a reminder. One without an end
-// reaches to the end of the text.
-func (r *reminders) holds(line string) bool {
-	held := r.open
-	for {
-		tag := reminderOpen
-		if r.open {
-			tag = reminderClose
-		}
-		i := strings.Index(line, tag)
-		if i < 0 {
-			return held
-		}
-		held, r.open = true, !r.open
-		line = line[i+len(tag):]
-	}
 }

@@ -34,6 +34,7 @@ import (
 	"strings"
 
 	"github.com/contextguru/contextguru/components/internal/exact"
+	"github.com/contextguru/contextguru/components/internal/inside"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -63,7 +64,7 @@ func Spec() pipeline.Spec {
 		Kind:    pipeline.KindReformat,
 		Summary: "Writes the path or directory that many lines of a search or a listing begin with once, as a heading.",
 	}, Config{MinTokens: 50}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
-		return folder{c}, nil
+		return inside.Lines(folder{c}), nil
 	})
 }
 

@@ -1,10 +1,12 @@
 package smartcrush
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
 	"github.com/contextguru/contextguru/components/internal/rawjson"
+	"github.com/contextguru/contextguru/components/internal/wrapper"
 )
 
 const (
@@ -29,9 +31,10 @@ const (
 func (c crusher) choose(ctx context.Context, doc []byte, items []rawjson.Span) (selection, error) {
 	s := selection{keep: make([]bool, len(items))}
 	total := 0
+	reminded := bytes.Contains(doc, []byte(wrapper.ReminderName))
 	for i, item := range items {
 		total += item.Len()
-		if i < c.KeepFirst || i >= len(items)-c.KeepLast {
+		if reminded && bytes.Contains(doc[item.Start:item.End], []byte(wrapper.ReminderName)) || i < c.KeepFirst || i >= len(items)-c.KeepLast {
 			s.keep[i] = true
 			s.kept++
 		}

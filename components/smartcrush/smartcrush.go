@@ -37,6 +37,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/contextguru/contextguru/components/internal/failed"
 	"github.com/contextguru/contextguru/components/internal/rawjson"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -92,7 +93,7 @@ func Spec() pipeline.Spec {
 		Kind:    pipeline.KindOffload,
 		Summary: "Keeps the first and last items of a long JSON array, those that report errors and those unlike the rest.",
 	}, Config{MinItems: 5, MinTokens: 200, KeepFirst: 3, KeepLast: 2, MarkerMode: pipeline.MarkerFull}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
-		return crusher{c}, nil
+		return failed.Guard(crusher{c}), nil
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/contextguru/contextguru/components/internal/errline"
 	"github.com/contextguru/contextguru/components/internal/exact"
+	"github.com/contextguru/contextguru/components/internal/inside"
 	"github.com/contextguru/contextguru/components/internal/terminal"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -55,7 +56,7 @@ func Spec() pipeline.Spec {
 		Kind:    pipeline.KindReformat,
 		Summary: "Takes out terminal codes and the states of a line that were drawn over, as a terminal would show it.",
 	}, Config{MinTokens: 0}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
-		return cleaner{c}, nil
+		return inside.Lines(cleaner{c}), nil
 	})
 }
 

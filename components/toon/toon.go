@@ -44,6 +44,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/contextguru/contextguru/components/internal/exact"
+	"github.com/contextguru/contextguru/components/internal/inside"
 	"github.com/contextguru/contextguru/components/internal/rawjson"
 	"github.com/contextguru/contextguru/pipeline"
 )
@@ -74,7 +75,7 @@ func Spec() pipeline.Spec {
 		Kind:    pipeline.KindReformat,
 		Summary: "Writes JSON arrays of uniform objects as TOON tables, which name every field once.",
 	}, Config{MinTokens: 50, Nested: true}, func(c Config, _ pipeline.Deps) (pipeline.Component, error) {
-		return writer{c}, nil
+		return inside.Body(writer{c}), nil
 	})
 }
 

@@ -46,7 +46,7 @@ func sample(d wire.Dialect) conversation {
 	}
 	turn("run", doc.String(), noisy.String())
 	turn("run", long.String())
-	turn("run", doc.String(), "exit status 1: "+doc.String())
+	turn("run", doc.String(), "error: it stopped\nexit status 1: "+doc.String())
 	p.turns[2].results[1].failed = d == wire.AnthropicMessages
 	turn("context_guru_expand", long.String())
 	turn("run", noisy.String()+"and more\n")

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/pipelinetest"
 )
 
 // The laws, by name.
@@ -98,7 +101,7 @@ func judgeEdits(edits []edit, where map[string]*place, made []claim, original fu
 			continue
 		}
 		if e.place.isError && !e.plainly { // at a horizon it may be superseded
-			add(lawErrors, errors.New("a failed call lost text"))
+			add(lawErrors, failedShown(e, count))
 		}
 		if len(e.ids) > 1 {
 			add(lawRestore, fmt.Errorf("%d markers", len(e.ids)))
@@ -117,8 +120,31 @@ func judgeEdits(edits []edit, where map[string]*place, made []claim, original fu
 	return found
 }
 
+// failedShown checks that a failed call lost text only if it is huge, and then
+// none of its errors.
+func failedShown(e *edit, count func(string) int) error {
+	if count(e.client) < pipeline.HugeErrorTokens {
+		return errors.New("a failed call lost text")
+	}
+	shown := plain(e.sent)
+	for line := range strings.Lines(e.client) {
+		const head = 100
+		line = plain(line)
+		if line = strings.TrimSpace(line[:min(len(line), head)]); pipelinetest.ErrorLine(line) && !strings.Contains(shown, line) {
+			return fmt.Errorf("a huge failed call lost the error %.160q", line)
+		}
+	}
+	return nil
+}
+
 // judgeView holds a view to what it says about itself.
 func judgeView(e *edit, where map[string]*place, made []claim, add func(law string, err error)) {
+	if client, sent, ok := inString(e.client, e.sent); ok && !itemsNote.MatchString(e.sent) {
+		in := *e
+		in.client, in.sent = client, sent
+		judgeView(&in, where, made, add)
+		return
+	}
 	view := splitLines(e.sent)
 	last := view[len(view)-1]
 	switch {
@@ -135,6 +161,34 @@ func judgeView(e *edit, where map[string]*place, made []claim, add func(law stri
 		add(lawView, viewCovers(e.client, e.sent))
 		add(lawErrors, errorsShown(e.client, e.sent))
 	}
+}
+
+// inString returns the strings in which two documents differ, if both are JSON
+// and those are all they differ in.
+func inString(client, sent string) (before, after string, ok bool) {
+	a, err := flatten(client)
+	if err != nil {
+		return "", "", false
+	}
+	b, err := flatten(sent)
+	if err != nil || len(a) != len(b) {
+		return "", "", false
+	}
+	for i := range a {
+		if a[i] == b[i] {
+			continue
+		}
+		var alsoString bool
+		if ok {
+			return "", "", false
+		}
+		before, ok = strings.CutPrefix(a[i], "s")
+		after, alsoString = strings.CutPrefix(b[i], "s")
+		if !ok || !alsoString {
+			return "", "", false
+		}
+	}
+	return before, after, ok
 }
 
 func unnumbered(notes map[int]gap) bool {

@@ -63,16 +63,7 @@ type Lines struct {
 // Find looks for the lines with errors of an output.
 func Find(ctx context.Context, s *pipeline.Segment) (Lines, error) {
 	l := Lines{seen: map[string]bool{}}
-	if exact.ReadsFile(string(s.Tool), s.Args) || command.Searches(string(s.Tool), s.Args) {
-		return l, nil
-	}
-	quoted := nothing
-	switch {
-	case exact.IsDiff(s.Text):
-		quoted = inDiff
-	case exact.IsNumbered(s.Text):
-		quoted = numbered
-	}
+	quoted := Quoted(s)
 	number := 0
 	for text := range strings.Lines(s.Text) {
 		if number%linesPerCheck == 0 && ctx.Err() != nil {
@@ -94,7 +85,20 @@ func Find(ctx context.Context, s *pipeline.Segment) (Lines, error) {
 	return l, nil
 }
 
-func nothing(string) bool { return false }
+// Quoted returns a function that tells which lines of an output quote a file or
+// a search: their words for errors are part of what was found.
+func Quoted(s *pipeline.Segment) func(line string) bool {
+	switch {
+	case exact.ReadsFile(string(s.Tool), s.Args) || command.Searches(string(s.Tool), s.Args):
+		return func(string) bool { return true }
+	case exact.IsDiff(s.Text):
+		return inDiff
+	case exact.IsNumbered(s.Text):
+		return numbered
+	default:
+		return func(string) bool { return false }
+	}
+}
 
 // inDiff reports whether a line of a diff quotes a file.
 func inDiff(text string) bool { return text != "" && strings.IndexByte(" +-@", text[0]) >= 0 }

@@ -30,6 +30,9 @@ func (o Output) Failed() bool { return o.HasStatus && o.Status != 0 }
 const (
 	contextOpen  = "<untrusted_context>"
 	contextClose = "</untrusted_context>"
+	pathOpen     = "<path>"
+	fileOpen     = "<content>"
+	fileClose    = "</content>"
 	outputKey    = "Output:"
 	// maxHeader is how many lines a header has at most, the longest known one
 	// doubled.
@@ -40,40 +43,114 @@ const (
 
 // Unwrap takes the wrapping off an output. Known are the header that ends in
 // "Output:", the same between the tags of an untrusted context and with the
-// status behind the output, a status on the first line, and JSON that holds
-// the output as a string. Anything else is all body.
+// status behind the output, a status on the first line, the tags around a file,
+// JSON that holds the output as a string, and around any of them reminders.
+// Anything else is all body.
 func Unwrap(text string) Output {
-	o := Output{Body: text}
-	trimmed := strings.TrimSpace(text)
-	if inside, ok := strings.CutPrefix(trimmed, contextOpen); ok {
-		o.Body = strings.TrimSpace(strings.TrimSuffix(inside, contextClose))
-		o.trailer()
-		o.header()
-		return o
+	p := part{Output: Output{Body: text}}
+	p.inside()
+	p.object(maxObjects)
+	return p.Output
+}
+
+// Parts returns what stands in front of the output of a command, the output and
+// what stands behind it, which put together are the text. It returns false when
+// the output stands in nothing, or in JSON.
+func Parts(text string) (before, body, after string, ok bool) {
+	p := part{Output: Output{Body: text}}
+	p.inside()
+	if len(p.Body) == len(text) {
+		return "", text, "", false
 	}
+	p.trim()
+	return text[:p.start], p.Body, text[p.start+len(p.Body):], true
+}
+
+// part is an output with its place in the text.
+type part struct {
+	Output
+
+	start int
+}
+
+// front makes a suffix of the body the body.
+func (p *part) front(suffix string) {
+	p.start += len(p.Body) - len(suffix)
+	p.Body = suffix
+}
+
+// trim takes white space off both ends.
+func (p *part) trim() {
+	p.front(strings.TrimLeft(p.Body, " \t\r\n"))
+	p.Body = strings.TrimRight(p.Body, " \t\r\n")
+}
+
+// inside takes off everything but JSON.
+func (p *part) inside() {
+	p.reminders()
+	trimmed := strings.TrimSpace(p.Body)
 	switch {
-	case strings.HasPrefix(trimmed, "{") && len(trimmed) <= maxJSON:
-		o.object(trimmed)
+	case strings.HasPrefix(trimmed, contextOpen):
+		p.trim()
+		p.front(p.Body[len(contextOpen):])
+		p.Body = strings.TrimSuffix(p.Body, contextClose)
+		p.trim()
+		p.trailer()
+		p.header()
+	case strings.HasPrefix(trimmed, pathOpen):
+		p.file()
 	case strings.HasPrefix(trimmed, "Exit code "):
-		first, rest, _ := strings.Cut(trimmed, "\n")
-		if o.status(first) {
-			o.Body = rest
+		if first, _, _ := strings.Cut(trimmed, "\n"); p.status(first) {
+			p.trim()
+			_, rest, _ := strings.Cut(p.Body, "\n")
+			p.front(rest)
 		}
 	default:
-		o.header()
+		p.header()
 	}
-	return o
+}
+
+// reminders takes off those an output begins or ends with.
+func (p *part) reminders() {
+	if !strings.Contains(p.Body, reminderOpen) {
+		return
+	}
+	p.front(SkipReminders(p.Body))
+	for {
+		trimmed := strings.TrimRight(p.Body, " \t\r\n")
+		if !strings.HasSuffix(trimmed, reminderClose) {
+			return
+		}
+		at := strings.LastIndex(trimmed, reminderOpen)
+		if at < 0 {
+			return
+		}
+		p.Body = p.Body[:at]
+	}
+}
+
+// file takes off the tags around a file that was read.
+func (p *part) file() {
+	const maxTags = 4096
+	at := strings.Index(p.Body[:min(len(p.Body), maxTags)], fileOpen)
+	end := strings.LastIndex(p.Body, fileClose)
+	if at < 0 || end < at+len(fileOpen) {
+		return
+	}
+	p.Body = p.Body[:end]
+	p.front(p.Body[at+len(fileOpen):])
+	p.trim()
 }
 
 // header takes off the lines up to "Output:", if there is nothing but keys in
 // front of it.
-func (o *Output) header() {
-	inner := *o
-	rest := strings.TrimLeft(o.Body, "\r\n")
+func (p *part) header() {
+	inner := *p
+	rest := strings.TrimLeft(p.Body, "\r\n")
 	for range maxHeader {
 		if body, ok := strings.CutPrefix(rest, outputKey); ok {
-			inner.Body = strings.TrimLeft(body, " \r\n")
-			*o = inner
+			inner.front(strings.TrimLeft(body, " \r\n"))
+			*p = inner
 			return
 		}
 		line, after, more := strings.Cut(rest, "\n")
@@ -85,14 +162,14 @@ func (o *Output) header() {
 }
 
 // trailer takes off the lines behind the output that tell how it ended.
-func (o *Output) trailer() {
+func (p *part) trailer() {
 	for range maxHeader {
-		at := strings.LastIndexByte(o.Body, '\n')
-		line := o.Body[at+1:]
-		if !o.status(line) && !isKey(line) {
+		at := strings.LastIndexByte(p.Body, '\n')
+		line := p.Body[at+1:]
+		if !p.status(line) && !isKey(line) {
 			return
 		}
-		o.Body = o.Body[:max(at, 0)]
+		p.Body = p.Body[:max(at, 0)]
 	}
 }
 
@@ -126,72 +203,68 @@ func isKey(line string) bool {
 	return false
 }
 
+// maxObjects is how many objects deep an output is looked for: that of a command
+// in the text of an MCP result.
+const maxObjects = 2
+
 // object reads an output from JSON.
-func (o *Output) object(text string) {
+func (o *Output) object(levels int) {
+	text := strings.TrimSpace(o.Body)
+	if levels == 0 || !strings.HasPrefix(text, "{") || len(text) > maxJSON {
+		return
+	}
 	type status struct {
 		Snake *int `json:"exit_code"`
 		Camel *int `json:"exitCode"`
 	}
 	var v struct {
 		status
-
-		Output   *string `json:"output"`
-		Stdout   *string `json:"stdout"`
-		Stderr   *string `json:"stderr"`
-		Metadata status  `json:"metadata"`
+		Output   *string         `json:"output"`
+		Stdout   *string         `json:"stdout"`
+		Stderr   *string         `json:"stderr"`
+		Content  json.RawMessage `json:"content"`
+		IsError  bool            `json:"isError"`
+		Metadata status          `json:"metadata"`
 	}
-	if json.Unmarshal([]byte(text), &v) != nil || v.Output == nil && v.Stdout == nil {
+	if json.Unmarshal([]byte(text), &v) != nil {
 		return
 	}
 	var parts []string
-	for _, part := range []*string{v.Output, v.Stdout, v.Stderr} {
+	for _, part := range append([]*string{v.Output, v.Stdout, v.Stderr}, texts(v.Content)...) {
 		if part != nil && *part != "" {
 			parts = append(parts, *part)
 		}
 	}
+	if parts == nil && v.Output == nil && v.Stdout == nil {
+		return
+	}
 	o.Body = strings.Join(parts, "\n")
+	o.object(levels - 1)
 	for _, n := range []*int{v.Snake, v.Camel, v.Metadata.Snake, v.Metadata.Camel} {
 		if n != nil {
 			o.Status, o.HasStatus = *n, true
 		}
 	}
-}
-
-const (
-	reminderOpen  = "<system-reminder>"
-	reminderClose = "</system-reminder>"
-)
-
-// Reminders returns what a client has put into an output for the model to heed,
-// tags included, in order. A tag that is never closed is plain text.
-func Reminders(text string) []string {
-	var all []string
-	for {
-		start := strings.Index(text, reminderOpen)
-		if start < 0 {
-			return all
-		}
-		n := strings.Index(text[start:], reminderClose)
-		if n < 0 {
-			return all
-		}
-		end := start + n + len(reminderClose)
-		all = append(all, text[start:end])
-		text = text[end:]
+	if v.IsError && !o.Failed() {
+		o.Status, o.HasStatus = 1, true
 	}
 }
 
-// SkipReminders returns a text without the reminders it begins with.
-func SkipReminders(text string) string {
-	for {
-		trimmed := strings.TrimLeft(text, " \t\r\n")
-		if !strings.HasPrefix(trimmed, reminderOpen) {
-			return text
-		}
-		_, after, ok := strings.Cut(trimmed, reminderClose)
-		if !ok {
-			return text
-		}
-		text = after
+// texts returns the texts of a content: a string, or blocks with texts.
+func texts(content json.RawMessage) []*string {
+	var one string
+	if json.Unmarshal(content, &one) == nil {
+		return []*string{&one}
 	}
+	var blocks []struct {
+		Text *string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return nil
+	}
+	var all []*string
+	for _, b := range blocks {
+		all = append(all, b.Text)
+	}
+	return all
 }

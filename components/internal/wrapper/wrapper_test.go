@@ -37,6 +37,10 @@ func TestUnwrap(t *testing.T) {
 		"prose":                  {"Exit code is 1\nx", wrapper.Output{Body: "Exit code is 1\nx"}},
 		"JSON":                   {`{"output":"a\nb","metadata":{"exit_code":2,"duration_seconds":0.1}}`, wrapper.Output{Body: "a\nb", Status: 2, HasStatus: true}},
 		"two streams":            {` {"stdout":"a","stderr":"b","exitCode":0}`, wrapper.Output{Body: "a\nb", HasStatus: true}},
+		"MCP":                    {`{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}],"isError":true}`, wrapper.Output{Body: "a\nb", Status: 1, HasStatus: true}},
+		"content":                {`{"content":"a","exit_code":3}`, wrapper.Output{Body: "a", Status: 3, HasStatus: true}},
+		"MCP, twice":             {`{"content":[{"type":"text","text":"{\"stdout\":\"a\",\"exit_code\":2}"}]}`, wrapper.Output{Body: "a", Status: 2, HasStatus: true}},
+		"header, then JSON":      {"Exit code: 0\nOutput:\n{\"stdout\":\"a\"}", wrapper.Output{Body: "a", HasStatus: true, StatusLine: "Exit code: 0"}},
 		"other JSON":             {`{"exit_code":1,"files":[]}`, wrapper.Output{Body: `{"exit_code":1,"files":[]}`}},
 		"half JSON":              {`{"output":"a`, wrapper.Output{Body: `{"output":"a`}},
 		"odd JSON":               {`{"output":7}`, wrapper.Output{Body: `{"output":7}`}},
@@ -44,6 +48,39 @@ func TestUnwrap(t *testing.T) {
 		if diff := cmp.Diff(c.want, wrapper.Unwrap(c.text)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"nothing":     {"a\nb\n", nil},
+		"JSON":        {`{"output":"a"}`, nil},
+		"header":      {"Chunk ID: 1\nWall time: 2 seconds\nProcess exited with code 0\nOutput:\n{\"a\": 1}\n", []string{"Chunk ID: 1\nWall time: 2 seconds\nProcess exited with code 0\nOutput:\n", "{\"a\": 1}", "\n"}},
+		"context":     {"<untrusted_context>\nOutput: one\ntwo\nExit Code: 3\n</untrusted_context>\n", []string{"<untrusted_context>\nOutput: ", "one\ntwo", "\nExit Code: 3\n</untrusted_context>\n"}},
+		"status":      {"Exit code 2\n[1]\n", []string{"Exit code 2\n", "[1]", "\n"}},
+		"file":        {"<path>/a</path>\n<type>file</type>\n<content>\n1: x\n2: y\n</content>", []string{"<path>/a</path>\n<type>file</type>\n<content>\n", "1: x\n2: y", "\n</content>"}},
+		"half a file": {"<path>/a</path>\n<content>\n1: x", nil},
+		"reminders":   {"<system-reminder>r</system-reminder>\n[1]\n<system-reminder>s</system-reminder>\n", []string{"<system-reminder>r</system-reminder>\n", "[1]", "\n<system-reminder>s</system-reminder>\n"}},
+		"both":        {"<system-reminder>r</system-reminder>\nExit code: 0\nOutput:\n[1]", []string{"<system-reminder>r</system-reminder>\nExit code: 0\nOutput:\n", "[1]", ""}},
+	} {
+		before, body, after, ok := wrapper.Parts(c.text)
+		if before+body+after != c.text {
+			t.Errorf("%s: %q, %q, %q are not the text", name, before, body, after)
+		}
+		var got []string
+		if ok {
+			got = []string{before, body, after}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, hostile := range []string{"<path>", "<content>", "</content>", "<system-reminder>x</system-reminder>", "Exit code 1\n", "<untrusted_context>"} {
+		_ = wrapper.Unwrap(strings.Repeat(hostile, 1<<17))
 	}
 }
 
@@ -83,6 +120,9 @@ func FuzzUnwrap(f *testing.F) {
 		o := wrapper.Unwrap(text)
 		if len(o.Body) > len(text) && utf8.ValidString(text) {
 			t.Errorf("%q is longer than %q", o.Body, text)
+		}
+		if before, body, after, _ := wrapper.Parts(text); before+body+after != text {
+			t.Errorf("%q, %q, %q are not %q", before, body, after, text)
 		}
 		for _, r := range wrapper.Reminders(text) {
 			if !strings.Contains(text, r) {

@@ -16,6 +16,11 @@
 // with the reason). A lossy edit therefore always has an original to keep:
 // the runner mints the marker and registers it.
 //
+// A [RequestComponent] decides about the request as a whole, after all outputs
+// were decided about. What it may do today is to [Annotate]: to set marks for the
+// provider's cache, which the model does not read. Where a mark can stand is told
+// by the request's [Caching], which is asked only when such a component is there.
+//
 // # Laws
 //
 // What happens to a segment is a function of the client's transcript up to

@@ -6,7 +6,7 @@
 // A mark says: keep all that the model reads up to here (tools, then system, then
 // messages). The next request finds it if it is the same up to the same place and
 // a mark of its own stands there, or at most 20 blocks behind it. Reading costs a
-// tenth of a fresh token, writing a quarter more than one. What is shorter than a
+// tenth of a fresh token, writing a quarter more than one, or with 1h twice one. What is shorter than a
 // model's least length, 1024 to 4096 tokens, is not kept, and its mark costs nothing. A
 // mark in front of another costs nothing either: what both cover is written once.
 //

@@ -92,6 +92,13 @@ func explain(w io.Writer, r *rewrite.Report) error {
 	if r.Lossless != "" {
 		line("lossless edits only\t%s", r.Lossless)
 	}
+	for _, act := range r.Acts {
+		if act.Acted {
+			line("%s\tset %d cache marks", act.Component, r.Marks)
+		} else {
+			line("%s\tdeclined: %s", act.Component, act.Reason)
+		}
+	}
 	for _, e := range r.Explained {
 		line("")
 		line("output %d (turn %d, tool %q)\t%d tokens%s", e.Index, e.Turn, e.Tool, e.Outcome.Original.N, estimated(e.Outcome.Original.Estimated))

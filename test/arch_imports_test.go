@@ -38,8 +38,8 @@ func importTable() []importRule {
 		},
 		{
 			"pipeline/rewrite/...",
-			[]string{"pipeline", "pipeline/wire/...", "pipeline/tokens/...", "pipeline/rewrite/...", "pipeline/expand/tool", "store"},
-			"it takes a body through the product without a transport; it needs the model, the codecs and the store's interface",
+			[]string{"pipeline", "pipeline/wire/...", "pipeline/tokens/...", "pipeline/rewrite/...", "pipeline/expand/...", "store"},
+			"it takes a body through the product without a transport; it needs the model, the codecs, the request side of the expand loop and the store's interface",
 		},
 		{
 			"pipeline/generation/...",

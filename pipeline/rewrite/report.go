@@ -72,6 +72,15 @@ type Report struct {
 	Gate     Gate
 	Preamble int
 
+	// Restored counts the answers that got their hidden rounds back, Unfit those
+	// whose record does not fit what the client sent.
+	Restored, Unfit int
+	// Healed counts results of expand calls that reached the client, and that were
+	// replaced by what the model asked for.
+	Healed int
+	// HiddenError is the store's error for which hidden rounds may be missing, or nil.
+	HiddenError error
+
 	Messages, Segments, Turn int
 	// Horizon is the turn as of which old outputs were decided about, or 0.
 	Horizon int

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/expand/hidden"
 	"github.com/contextguru/contextguru/pipeline/expand/tool"
 	"github.com/contextguru/contextguru/pipeline/wire"
 	"github.com/contextguru/contextguru/store"
@@ -30,6 +31,9 @@ type Config struct {
 	Limits wire.Limits
 	// Expand says who reads originals back.
 	Expand Expand
+	// Hidden gives requests back what their clients did not see of earlier
+	// answers; nil gives nothing. Only for ResolverLoop.
+	Hidden *hidden.Keeper
 }
 
 // Choice is what a request's pipeline may be chosen by.
@@ -68,6 +72,9 @@ type Request struct {
 	// Tenant names the owner of the originals; empty means that there is none
 	// and that only lossless edits are made.
 	Tenant string
+	// Tenants are all names of that owner, one per service key and Tenant first;
+	// empty means that there are no others.
+	Tenants []string
 	// Preset names the pipeline that was asked for; empty means the one that is
 	// configured.
 	Preset string
@@ -88,6 +95,10 @@ type Reply struct {
 	// Originals has the texts behind the markers in Body; nil when there are
 	// none, and unless the resolver is the loop. It stays valid after Release.
 	Originals *Originals
+	// Place is where the model's answer will stand, for whoever records what the
+	// client does not see of it. It stays valid after Release, and is nil when
+	// nobody may: without the expand tool, or without a Keeper.
+	Place *hidden.Place
 
 	work *work
 	pool *sync.Pool
@@ -116,6 +127,7 @@ type work struct {
 	lossy    bool       // markers may be sent
 	tool     tool.State // whether the expand tool is among what is inserted
 	inserted []wire.Patch
+	merged   []wire.Patch
 	refused  map[string]bool // ids the store holds another text under
 	out      []byte
 }
@@ -164,18 +176,14 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 	report.Acts = append(report.Acts, res.Acts...)
 	marks := w.annotate(req.Body, res.Annotations, r.c.MaxBody)
 	w.insert(w.inserted...)
-	if len(w.patches) == 0 {
+	restored := r.restore(ctx, w, req, t, res, reply)
+	if len(w.patches)+len(restored) == 0 {
 		report.Verdict, report.Tool = Unchanged, w.tool
 		return
 	}
-	out, err := wire.Splice(w.out[:0], req.Body, w.patches)
-	if err != nil {
-		report.Reason = ReasonSplice
-		return
-	}
-	w.out = out
-	if r.c.MaxBody > 0 && len(out) > r.c.MaxBody {
-		report.Reason = ReasonOverLimit
+	out, reason := w.splice(req.Body, restored, r.c.MaxBody, report)
+	if reason != "" {
+		report.Reason, reply.Place = reason, nil
 		return
 	}
 	report.Verdict, report.BytesAfter, report.Marks, report.Tool = Rewritten, len(out), marks, w.tool

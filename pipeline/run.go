@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -84,6 +85,11 @@ func (p *Pipeline) Digest() Digest { return p.digest }
 
 // Lossy reports whether any edit may carry a marker.
 func (p *Pipeline) Lossy() bool { return p.s.Lossy }
+
+// Offloads reports whether a component could leave a marker.
+func (p *Pipeline) Offloads() bool {
+	return p.s.Lossy && slices.ContainsFunc(p.s.Steps, func(s Step) bool { return s.Kind == KindOffload })
+}
 
 // Counter returns what counts tokens.
 func (p *Pipeline) Counter() Counter { return p.s.Counter }

@@ -60,7 +60,7 @@ func commands() []command {
 	return []command{
 		{"serve", "[-config FILE] [-grpc ADDR] [-grpc-socket PATH] [-http ADDR] [-log-level LEVEL]", "run the service", serve},
 		{"compress", "[-config FILE] [-path PATH] [-explain] < BODY", "rewrite one request body and print it", compress},
-		{"replay", "[-config FILE] [-components LIST] [-compare A,B] [-model NAMES] [-format FORM] [-diff] [-sample N] PATH...", "show what recorded conversations would have cost", replayCommand},
+		{"replay", "[-config FILE] [-preset NAME] [-compare A,B] [-model NAMES] [-format FORM] [-diff] [-sample N] PATH...", "show what recorded conversations would have cost", replayCommand},
 		{"check", "-config FILE [-print] [-offline]", "check a configuration and the store it names", check},
 		{"version", "", "print the version", printVersion},
 		{"help", "[COMMAND]", "explain a command", help},

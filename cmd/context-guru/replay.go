@@ -16,6 +16,7 @@ import (
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/plan"
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/preset"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/capture"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/report"
@@ -23,34 +24,32 @@ import (
 	"github.com/contextguru/contextguru/components"
 	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/models"
+	"github.com/contextguru/contextguru/pipeline/rewrite"
 	"github.com/contextguru/contextguru/pipeline/tokens"
 	"github.com/contextguru/contextguru/pipeline/wire"
 )
 
 // replayFlags are what `replay` was asked for.
 type replayFlags struct {
-	config, components, compare string
-	resolver, gateMode          string
-	horizon, gate, tool         int
-	dialects, models            string
-	sample                      int
-	diff                        bool
-	format                      string
+	config, preset, components string
+	compare                    string
+	resolver, gateMode         string
+	horizon, gate              int
+	dialects, models           string
+	sample                     int
+	diff                       bool
+	format                     string
 }
-
-// expandToolTokens is the size of the definition of the tool that reads an
-// original back, in tokens of o200k, in its longest form.
-const expandToolTokens = 60
 
 func (f *replayFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.config, "config", "", "configuration `FILE`; the defaults without one")
-	fs.StringVar(&f.components, "components", "", "`LIST` of components in the place of the configured pipeline, separated by commas; off for no component")
-	fs.StringVar(&f.compare, "compare", "", "`SETUPS`, two or more, separated by commas, to show side by side; each is a configuration file, off, or components joined by +")
+	fs.StringVar(&f.preset, "preset", "", "`NAME` of a preset in the place of the configured pipeline")
+	fs.StringVar(&f.components, "components", "", "`LIST` of components in the place of the configured pipeline, separated by commas")
+	fs.StringVar(&f.compare, "compare", "", "`SETUPS`, two or more, separated by commas, to show side by side; each is a preset, a configuration file, or components joined by +")
 	fs.StringVar(&f.resolver, "resolver", "", "who resolves markers: none, external or `loop`; loop without -config, else what is configured")
 	fs.IntVar(&f.horizon, "horizon-tokens", -1, "`TOKENS` of tool output between two horizons, in the place of what is configured; 0 makes every turn one")
-	fs.StringVar(&f.gateMode, "gate", "", "`GATE` of markers and the tool: open or closed for all conversations; by -gate-tokens without one")
-	fs.IntVar(&f.gate, "gate-tokens", 0, "least `TOKENS` in front of the model's first message for a conversation to get markers")
-	fs.IntVar(&f.tool, "expand-tool-tokens", expandToolTokens, "`TOKENS` of the definition of the tool that resolves markers, billed with every request that may carry one")
+	fs.StringVar(&f.gateMode, "gate", "", "`GATE` of markers and the tool that resolves them: open or closed for all conversations, in the place of what is configured")
+	fs.IntVar(&f.gate, "gate-tokens", -1, "least `TOKENS` in front of the model's first message for a conversation to get the tool, in the place of what is configured")
 	fs.StringVar(&f.dialects, "dialect", "", "replay only these, a `LIST` of "+dialectNames())
 	fs.StringVar(&f.models, "model", "", "`NAMES` of models to price every request as, separated by commas; without them as its own model, and those of OpenAI with reads at 0.5x and 0.1x")
 	fs.IntVar(&f.sample, "sample", 0, "replay at most `N` conversations per folder and API, spread evenly; 0 for all")
@@ -130,13 +129,15 @@ func (f *replayFlags) problem(paths []string) string {
 		return "no conversations given; name files or folders with ID.FORMAT.json or NAME.jsonl in them"
 	case !slices.Contains([]string{"text", "json", "markdown"}, f.format):
 		return fmt.Sprintf("-format must be text, json or markdown, got %.60q", f.format)
-	case f.compare != "" && (f.config != "" || f.components != ""):
-		return "-compare names setups of its own; leave -config and -components out"
+	case f.compare != "" && (f.config != "" || f.preset != "" || f.components != ""):
+		return "-compare names setups of its own; leave -config, -preset and -components out"
+	case f.preset != "" && f.components != "":
+		return "-preset and -components are both a pipeline; leave one of them out"
 	case f.compare != "" && !strings.Contains(f.compare, ","):
 		return fmt.Sprintf("-compare takes two setups or more with commas between, got %.60q", f.compare)
 	case f.compare != "" && f.diff:
 		return "-diff shows the edits of one setup; leave -compare out"
-	case min(f.horizon+1, f.gate, f.tool, f.sample) < 0:
+	case min(f.horizon+1, f.gate+1, f.sample) < 0:
 		return "numbers must be at least 0"
 	case !slices.Contains([]string{"", "open", "closed"}, f.gateMode):
 		return fmt.Sprintf("-gate must be open or closed, got %.60q", f.gateMode)
@@ -225,15 +226,11 @@ func (f *replayFlags) print(w io.Writer, reports []*report.Report) error {
 
 // setups are the configurations to replay with.
 func (f *replayFlags) setups() ([]replay.Setup, error) {
-	list := []setupName{{file: f.config, components: f.components}}
+	list := []setupName{{file: f.config, preset: f.preset, components: f.components}}
 	if f.compare != "" {
 		list = list[:0]
 		for name := range strings.SplitSeq(f.compare, ",") {
-			if _, err := os.Stat(name); err == nil {
-				list = append(list, setupName{file: name})
-			} else {
-				list = append(list, setupName{components: strings.ReplaceAll(name, "+", ",")})
-			}
+			list = append(list, namedSetup(name))
 		}
 	}
 	keys, err := pipeline.NewKeyring(pipeline.Key{ID: "replay", Secret: make([]byte, 32)})
@@ -255,22 +252,30 @@ func (f *replayFlags) setups() ([]replay.Setup, error) {
 	return setups, nil
 }
 
-// setupName is a configuration, and a list of components in the place of its
-// own, either of which may be missing.
-type setupName struct{ file, components string }
+// setupName is a configuration, and a pipeline in the place of its own; any of
+// them may be missing.
+type setupName struct{ file, preset, components string }
+
+// namedSetup tells what a name of -compare stands for.
+func namedSetup(name string) setupName {
+	if _, known := preset.Find(name); known {
+		return setupName{preset: name}
+	}
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		return setupName{file: name}
+	}
+	return setupName{components: strings.ReplaceAll(name, "+", ",")}
+}
 
 func (n setupName) String() string {
-	if n.components != "" {
-		return n.components
-	}
-	return cmp.Or(n.file, "defaults")
+	return cmp.Or(strings.Join(slices.DeleteFunc([]string{n.file, n.preset, n.components}, func(s string) bool { return s == "" }), " "), "defaults")
 }
 
 // setup makes one configuration.
 func (f *replayFlags) setup(maker *plan.Maker, name setupName) (replay.Setup, error) {
 	c, err := loadConfig(name.file)
-	if err == nil && name.components != "" {
-		c, err = withComponents(name)
+	if err == nil && (name.preset != "" || name.components != "") {
+		c, err = otherPipeline(name)
 	}
 	if err != nil {
 		return replay.Setup{}, err
@@ -288,25 +293,44 @@ func (f *replayFlags) setup(maker *plan.Maker, name setupName) (replay.Setup, er
 	if err != nil {
 		return replay.Setup{}, err
 	}
+	line, _ := c.Line("")
+	var names []string
+	for i := range line.Steps {
+		names = append(names, line.Steps[i].Name)
+	}
 	setup := replay.Setup{
-		Name: name.String(), Components: c.Pipeline, ToolTokens: f.tool, GateTokens: f.gate,
+		Name: name.String(), Components: names, Expand: expandOf(c), LosslessOnly: f.gateMode == "closed",
 		MemoBytes: c.Memo.Bytes, MaxBody: int(c.Limits.BodyBytes), Limits: wire.Limits{Segments: c.Limits.Segments},
 		Pipelines: func(keys *pipeline.Keyring, memo *pipeline.Memo) (replay.Choose, error) {
 			return maker.With(keys, memo).New(c, windows).Choose, nil
 		},
 	}
-	switch f.gateMode {
-	case "open":
-		setup.Gate = replay.GateOpen
-	case "closed":
-		setup.Gate = replay.GateClosed
+	switch {
+	case f.gate >= 0:
+		setup.Expand.GateTokens = f.gate
+	case f.gateMode == "open":
+		setup.Expand.GateTokens = 0
 	}
 	return setup, nil
 }
 
-// withComponents reads a configuration that is sound with a list of components
-// in the place of its own.
-func withComponents(name setupName) (*config.Config, error) {
+// expandOf says who resolves the markers of a configuration.
+func expandOf(c *config.Config) rewrite.Expand {
+	x := rewrite.Expand{GateTokens: rewrite.DefaultGateTokens}
+	switch c.Expand.Resolver {
+	case config.ResolverExternal:
+		x.Resolver = rewrite.ResolverExternal
+	case config.ResolverNone:
+		x.Resolver = rewrite.ResolverNone
+	default:
+		x.Resolver = rewrite.ResolverLoop
+	}
+	return x
+}
+
+// otherPipeline reads a configuration that is sound with another pipeline in the
+// place of its own.
+func otherPipeline(name setupName) (*config.Config, error) {
 	document := map[string]any{}
 	if name.file != "" {
 		data, err := os.ReadFile(name.file)
@@ -317,18 +341,19 @@ func withComponents(name setupName) (*config.Config, error) {
 			return nil, fmt.Errorf("read configuration %s: %w", name.file, err)
 		}
 	}
-	list := []string{}
-	if name.components != "off" {
-		list = strings.Split(name.components, ",")
+	delete(document, "pipeline")
+	if name.preset != "" {
+		document["preset"] = name.preset
+	} else {
+		document["pipeline"] = strings.Split(name.components, ",")
 	}
-	document["pipeline"] = list
 	data, err := yaml.Marshal(document)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("write configuration: %w", err)
 	}
 	catalog, err := pipeline.NewCatalog(components.All())
 	if err != nil {
 		return nil, fmt.Errorf("list of components: %w", err)
 	}
-	return config.Parse(cmp.Or(name.file, "components"), data, catalog)
+	return config.Parse(cmp.Or(name.file, "-compare"), data, catalog)
 }

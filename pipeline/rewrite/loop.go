@@ -71,6 +71,7 @@ const (
 	ToolLosslessOnly tool.State = "lossless_only" // see Report.Lossless
 	ToolGateClosed   tool.State = "gate_closed"   // the preamble is small
 	ToolNever        tool.State = "never"         // InjectNever
+	ToolNoMarkers    tool.State = "no_markers"    // no component leaves any
 )
 
 // bytesPerToken is the usual rule of thumb. The gate goes by it rather than by a
@@ -95,10 +96,13 @@ func preamble(t *pipeline.Transcript) int {
 // gets the edits of those that have: it is its conversation's own, sent to make
 // a title or a summary, and with its originals restored it could be larger than
 // any before.
-func (r *Rewriter) prepare(w *work, req Request, t *pipeline.Transcript, report *Report) (state tool.State, lossless string) {
+func (r *Rewriter) prepare(w *work, req Request, p *pipeline.Pipeline, t *pipeline.Transcript, report *Report) (state tool.State, lossless string) {
 	x := &r.c.Expand
 	if t.Kept && !req.Aside {
 		return ToolLosslessOnly, LosslessKept
+	}
+	if !p.Offloads() {
+		return ToolNoMarkers, ""
 	}
 	report.Preamble = preamble(t)
 	report.Gate = GateOpen

@@ -214,7 +214,7 @@ func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.P
 	if loop {
 		w.tool = ToolLosslessOnly
 		if report.Lossless == "" {
-			w.tool, report.Lossless = r.prepare(w, req, t, report)
+			w.tool, report.Lossless = r.prepare(w, req, p, t, report)
 		}
 	}
 	if report.Lossless != "" {

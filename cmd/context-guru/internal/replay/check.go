@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/expand/tool"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
+	"github.com/contextguru/contextguru/pipeline/wire"
 	"github.com/contextguru/contextguru/store"
 )
 
@@ -91,7 +93,7 @@ func (r *replayer) restores(ctx context.Context, x *exchange) error {
 	client, ours := 0, 0
 	for j := range before.Segments {
 		b, a := before.Segments[j].Span, after.Segments[j].Span
-		if !bytes.Equal(before.Body[client:b.Start], sent[ours:a.Start]) {
+		if !r.same(before.Body[client:b.Start], sent[ours:a.Start]) {
 			r.lose(x, "what stands in front of output %d differs", j)
 		}
 		client, ours = b.End, a.End
@@ -99,10 +101,54 @@ func (r *replayer) restores(ctx context.Context, x *exchange) error {
 			return err
 		}
 	}
-	if !bytes.Equal(before.Body[client:], sent[ours:]) {
+	if !r.same(before.Body[client:], sent[ours:]) {
 		r.lose(x, "what stands behind the outputs differs")
 	}
 	return nil
+}
+
+// additions are what may be put into a request beside the outputs: marks for the
+// provider's cache, and the tool that resolves markers.
+func additions(d wire.Dialect) []string {
+	const ttl = `,"ttl":"1h"`
+	list := []string{
+		`,"cache_control":{"type":"ephemeral"}`, `,"cache_control":{"type":"ephemeral"` + ttl + `}`,
+		`,{"cachePoint":{"type":"default"}}`, `,{"cachePoint":{"type":"default"` + ttl + `}}`,
+	}
+	if definition := tool.Definition(d); definition != "" {
+		list = append(list, ","+definition, definition+",", definition)
+	}
+	return list
+}
+
+// same reports whether what stands between outputs is the client's, with
+// nothing but additions in it.
+func (r *replayer) same(client, sent []byte) bool {
+	for !bytes.Equal(client, sent) {
+		n := 0
+		for n < min(len(client), len(sent)) && client[n] == sent[n] {
+			n++
+		}
+		start, size := r.addition(sent, n)
+		if size == 0 {
+			return false
+		}
+		client, sent = client[start:], sent[start+size:]
+	}
+	return true
+}
+
+// addition finds what was added around the first byte that differs. It may have
+// begun before, like what the client has there.
+func (r *replayer) addition(sent []byte, differs int) (start, size int) {
+	for _, a := range r.added {
+		for start := max(0, differs-len(a)+1); start <= differs; start++ {
+			if bytes.HasPrefix(sent[start:], []byte(a)) {
+				return start, len(a)
+			}
+		}
+	}
+	return 0, 0
 }
 
 // restore checks one output, once for each way it is sent.

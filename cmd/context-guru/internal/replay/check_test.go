@@ -11,8 +11,8 @@ import (
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/prompt"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/report"
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/expand/tool"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
-	"github.com/contextguru/contextguru/pipeline/tokens"
 	"github.com/contextguru/contextguru/pipeline/wire"
 	"github.com/contextguru/contextguru/store"
 )
@@ -130,7 +130,7 @@ func examined(t *testing.T, client, sent string) (*replayer, *exchange) {
 	}
 	t.Cleanup(p.close)
 	r := &replayer{
-		c: capture.New("set", "id", wire.OpenAIChat, []byte(client)), p: p, verified: map[verified]bool{},
+		c: capture.New("set", "id", wire.OpenAIChat, []byte(client)), p: p, verified: map[verified]bool{}, added: additions(wire.OpenAIChat),
 		client: wire.NewParser(wire.Limits{}), provider: wire.NewParser(wire.Limits{}),
 		out: report.Conversation{Figures: report.NewFigures()},
 	}
@@ -197,11 +197,41 @@ func TestPassesThrough(t *testing.T) {
 	body := []byte(`{"model":"gpt-4o","messages":[{"role":"user","content":"` + strings.Repeat("word ", 2000) + `"},{"role":"tool","tool_call_id":"none","content":"x"}]}`)
 	limited := testSetup(false, pipeline.MarkerFull)
 	limited.Limits = wire.Limits{Depth: 2}
-	r, err := Run(t.Context(), Options{Counters: tokens.New(), Prices: testOptions().Prices}, limited, []*capture.Conversation{capture.New("s", "c", wire.OpenAIChat, body)})
+	r, err := Run(t.Context(), testOptions(), limited, []*capture.Conversation{capture.New("s", "c", wire.OpenAIChat, body)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(r.Total.PassedThrough) != 1 || r.Total.Bills[0].Before == 0 || r.Total.Bills[0].Before != r.Total.Bills[0].After {
 		t.Errorf("passed through %v, bill %+v", r.Total.PassedThrough, r.Total.Bills[0])
+	}
+}
+
+// TestAdditions checks that marks and the tool may be put in, and nothing else.
+func TestAdditions(t *testing.T) {
+	t.Parallel()
+	const mark = `,"cache_control":{"type":"ephemeral"}`
+	r := &replayer{added: additions(wire.AnthropicMessages)}
+	definition := tool.Definition(wire.AnthropicMessages)
+	for _, c := range []struct {
+		client, sent string
+		want         bool
+	}{
+		{`{"text":"a"}`, `{"text":"a"}`, true},
+		{`{"text":"a"}`, `{"text":"a"` + mark + `}`, true},
+		{`{"a":1},{"b":2}]`, `{"a":1` + mark + `},{"b":2,"cache_control":{"type":"ephemeral","ttl":"1h"}}]`, true},
+		{`{"a":1,"cache":2}`, `{"a":1` + mark + `,"cache":2}`, true},
+		{`[{"a":1}]`, `[{"a":1},` + definition + `]`, true},
+		{`[]`, `[` + definition + `]`, true},
+		{`[{"text":"x"}]`, `[{"text":"x"},{"cachePoint":{"type":"default"}}]`, true},
+		{`{"text":"a"}`, `{"text":"b"` + mark + `}`, false},
+		{`{"text":"a"}`, `{"text":"a","cache_control":{"type":"other"}}`, false},
+		{`{"text":"a"` + mark + `}`, `{"text":"a"}`, false},
+		{`{"text":"a"}`, `{"text":"a"` + mark, false},
+		{`[{"a":1}]`, `[{"a":1},` + definition[:20] + `]`, false},
+		{`a`, ``, false},
+	} {
+		if got := r.same([]byte(c.client), []byte(c.sent)); got != c.want {
+			t.Errorf("%s and %s: %v", c.client, c.sent, got)
+		}
 	}
 }

@@ -26,8 +26,8 @@ type replayer struct {
 	ledger   *bill.Ledger
 	client   *wire.Parser // of the client's requests
 	provider *wire.Parser // of the rewritten ones
-	open     bool         // the gate
 	out      report.Conversation
+	added    []string // see additions
 	verified map[verified]bool
 	recent   []turn // the newest last
 }
@@ -71,6 +71,7 @@ func run(ctx context.Context, opts *Options, setup *Setup, c *capture.Conversati
 		opts: opts, setup: setup, c: c, p: p, ledger: bill.NewLedger(bill.LedgerOptions{}),
 		client: wire.NewParser(setup.Limits), provider: wire.NewParser(setup.Limits),
 		out:      report.Conversation{Set: c.Set, ID: c.ID, Dialect: string(c.Dialect), Figures: report.NewFigures()},
+		added:    additions(c.Dialect),
 		verified: map[verified]bool{},
 	}
 	for i := range c.Len() {
@@ -147,20 +148,19 @@ func (r *replayer) examine(ctx context.Context, x *exchange) error {
 	return nil
 }
 
-// begin decides what holds for the whole conversation.
+// begin makes what counts for the whole conversation.
 func (r *replayer) begin(x *exchange) error {
 	c, err := newCounter(r.opts.Counters, tokens.EncodingFor(modelOf(x.before, r.c)))
 	if err != nil {
 		return err
 	}
 	r.reader = prompt.NewReader(c, 0)
-	r.open = r.setup.opens(r.reader.Opening(x.outline))
 	return nil
 }
 
 func (r *replayer) send(ctx context.Context, p *product, body []byte) *rewrite.Reply {
 	return p.rewriter.Rewrite(ctx, rewrite.Request{
-		Dialect: r.c.Dialect, Model: r.c.Model, Body: body, Tenant: tenant, LosslessOnly: !r.open, Explain: true,
+		Dialect: r.c.Dialect, Model: r.c.Model, Body: body, Tenant: tenant, LosslessOnly: r.setup.LosslessOnly, Explain: true,
 	})
 }
 
@@ -175,16 +175,11 @@ func (r *replayer) bill(x *exchange) error {
 		}
 		rewritten = r.reader.Units(o)
 	}
-	tool := 0
-	if r.open && r.p.chosen != nil && marks(r.p.chosen) && x.outline.HasTools() {
-		tool = r.setup.ToolTokens
-		rewritten[prompt.ToolsUnit].Tokens += tool
-	}
 	model := modelOf(x.before, r.c)
 	x.entry = r.ledger.Add(model, time.Time{}, x.units, rewritten)
 	r.out.RequestTokens.Add(x.entry.Before.Tokens(), x.entry.After.Tokens())
 	for _, price := range r.opts.Prices(r.c.Dialect, model) {
-		r.out.Bills.Add(price, x.entry.Charge(price, tool))
+		r.out.Bills.Add(price, x.entry.Charge(price, x.report.ToolTokens))
 		r.attribute(x, price)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/replay/bill"
@@ -61,10 +62,13 @@ func (hide) Rewrite(_ context.Context, v pipeline.View, s pipeline.Segment) (pip
 	return pipeline.Offload(pipeline.Loss{Before: "old "}), nil
 }
 
+// counters are loaded once for all tests.
+var counters = sync.OnceValue(tokens.New)
+
 // setup builds a setup of steps, as a service would.
 func setup(horizon int, steps ...pipeline.Step) Setup {
-	s := Setup{Name: "test", ToolTokens: 60, Pipelines: func(keys *pipeline.Keyring, memo *pipeline.Memo) (Choose, error) {
-		c, err := newCounter(tokens.New(), tokens.EncodingFor("gpt-4o"))
+	s := Setup{Name: "test", Expand: rewrite.Expand{Resolver: rewrite.ResolverLoop}, Pipelines: func(keys *pipeline.Keyring, memo *pipeline.Memo) (Choose, error) {
+		c, err := newCounter(counters(), tokens.EncodingFor("gpt-4o"))
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +100,7 @@ func testSetup(late bool, mode pipeline.MarkerMode) Setup {
 }
 
 func testOptions() Options {
-	return Options{Counters: tokens.New(), Prices: func(wire.Dialect, string) []bill.Price {
+	return Options{Counters: counters(), Prices: func(wire.Dialect, string) []bill.Price {
 		return []bill.Price{{Name: "explicit", Input: 3e-6, Read: 0.1, Write: 1.25}, {Name: "automatic", Read: 0.5, Write: 1}}
 	}}
 }
@@ -214,13 +218,13 @@ func TestLostFacts(t *testing.T) {
 // markers nor the tool.
 func TestGate(t *testing.T) {
 	gated := testSetup(false, pipeline.MarkerFull)
-	gated.GateTokens = 500 // more than the chats begin with, less than the captured ones
+	gated.Expand.GateTokens = 500 // more than the chats begin with, less than the captured ones
 	r := replay(t, testOptions(), gated)
 	captured, chats := r.Sets[0], r.Sets[1]
-	if captured.Name != "captured" || captured.LosslessOnly["asked"] != 0 || captured.Restores.Checked == 0 {
+	if captured.Name != "captured" || captured.LosslessOnly[rewrite.LosslessGate] != 0 || captured.Restores.Checked == 0 {
 		t.Errorf("the gate is closed: %+v", captured.Figures)
 	}
-	if chats.LosslessOnly["asked"] != chats.Requests || chats.Restores.Checked != 0 || chats.Bills[0].Dearer != 0 {
+	if chats.LosslessOnly[rewrite.LosslessGate] != chats.Requests || chats.Restores.Checked != 0 || chats.Bills[0].Dearer != 0 {
 		t.Errorf("the gate is open: %+v", chats.Figures)
 	}
 }

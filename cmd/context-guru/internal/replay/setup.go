@@ -14,18 +14,6 @@ import (
 	"github.com/contextguru/contextguru/store"
 )
 
-// Gate decides which conversations may get markers.
-type Gate uint8
-
-// The gates.
-const (
-	// GateBySize opens for conversations that begin with enough text.
-	GateBySize Gate = iota
-	// GateOpen opens for every conversation, GateClosed for none.
-	GateOpen
-	GateClosed
-)
-
 // Choose returns the pipeline of a request.
 type Choose func(rewrite.Choice) *pipeline.Pipeline
 
@@ -37,14 +25,10 @@ type Setup struct {
 	// Pipelines makes the pipelines of a service that has just started, with
 	// these keys and this memo. They need not be safe for concurrent use.
 	Pipelines func(keys *pipeline.Keyring, memo *pipeline.Memo) (Choose, error)
-	// Gate and GateTokens say which conversations get markers and the tool that
-	// resolves them; GateTokens is the least size of the texts in front of the
-	// model's first message.
-	Gate       Gate
-	GateTokens int
-	// ToolTokens is the size of the definition of the tool. It is a part of
-	// every request with tools of a conversation that may get markers.
-	ToolTokens int
+	// Expand says who resolves markers, and which conversations get the tool.
+	Expand rewrite.Expand
+	// LosslessOnly forbids markers.
+	LosslessOnly bool
 	// MemoBytes, MaxBody and Limits are those of the service.
 	MemoBytes int64
 	MaxBody   int
@@ -53,18 +37,6 @@ type Setup struct {
 
 // tenant owns the originals of a replay.
 const tenant = "replay"
-
-// marks reports whether any component could leave a marker: without one there
-// is no need for the tool.
-func marks(p *pipeline.Pipeline) bool {
-	return p.Lossy() && slices.ContainsFunc(p.Steps(), func(s pipeline.Step) bool { return s.Kind == pipeline.KindOffload })
-}
-
-// opens reports whether a conversation that begins with so many tokens may get
-// markers.
-func (s *Setup) opens(tokens int) bool {
-	return s.Gate == GateOpen || s.Gate == GateBySize && tokens >= s.GateTokens
-}
 
 // product is a service for one conversation, as if just started.
 type product struct {
@@ -96,7 +68,7 @@ func newProduct(setup *Setup) (*product, error) {
 			p.chosen = p.choose(choice)
 			return p.chosen
 		},
-		Store: memory, MaxBody: setup.MaxBody, Limits: setup.Limits,
+		Store: memory, MaxBody: setup.MaxBody, Limits: setup.Limits, Expand: setup.Expand,
 	})
 	return p, nil
 }

@@ -67,9 +67,6 @@ type Exchange struct {
 	// Report is that of the rewriter. With Explained filled in, the visibility of
 	// new outputs is measured, too.
 	Report *rewrite.Report
-	// ToolTokens is the size of the definition of a tool that Rewritten does not
-	// hold and the request would.
-	ToolTokens int
 }
 
 // Potential is what rewriting would have done, to one exchange or to many.
@@ -160,11 +157,10 @@ func (m *Meter) bill(x *Exchange, p *Potential) error {
 		}
 		rewritten = reader.Units(outline)
 	}
-	rewritten[prompt.ToolsUnit].Tokens += x.ToolTokens
 	scope := x.Tenant + "\x00" + string(x.Dialect) + "\x00" + x.Report.Model
 	entry := m.ledger.Add(scope, m.o.Now(), client, rewritten)
 	p.RequestTokens.Add(entry.Before.Tokens(), entry.After.Tokens())
-	p.Bill = entry.Charge(m.o.Price(x.Dialect, x.Report.Model), x.ToolTokens)
+	p.Bill = entry.Charge(m.o.Price(x.Dialect, x.Report.Model), x.Report.ToolTokens)
 	switch {
 	case !entry.Broken():
 	case x.Report.PlannedBreak:

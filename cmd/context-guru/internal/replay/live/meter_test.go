@@ -161,13 +161,17 @@ func TestBreaks(t *testing.T) {
 	}
 }
 
-// TestTool checks that a definition which is not in the body is billed.
+// TestTool checks that the definition of the tool is told apart in the bill.
 func TestTool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, words{}, live.Options{})
-	x := live.Exchange{Dialect: wire.OpenAIChat, Client: body("x", 0), Report: &rewrite.Report{Model: "m"}, ToolTokens: 60}
+	client := []byte(`{"tools":[{"name":"f"}],` + string(body("x", 0)[1:]))
+	x := live.Exchange{
+		Dialect: wire.OpenAIChat, Client: client, Rewritten: bytes.Replace(client, []byte(`"f"}`), []byte(`"f"}, {"name": "g"}`), 1),
+		Report: &rewrite.Report{Model: "m", ToolTokens: 2},
+	}
 	p, err := r.meter.Measure(x)
-	if want := 60 * 1.25; err != nil || p.Bill.Tool != want || p.Bill.After-p.Bill.Before != want {
+	if want := 2 * 1.25; err != nil || p.Bill.Tool != want || p.Bill.After-p.Bill.Before != want || !p.Bill.Dearer() || p.Bill.BeyondTool() {
 		t.Errorf("%+v, %v", p.Bill, err)
 	}
 }

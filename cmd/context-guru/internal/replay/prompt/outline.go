@@ -30,11 +30,6 @@ func (o *Outline) Message(i int) []byte {
 	return o.Body[o.messages[i].Start:o.messages[i].End]
 }
 
-// HasTools reports whether the request defines a tool: a list of none is none.
-func (o *Outline) HasTools() bool {
-	return len(bytes.Trim(o.Tools, "[]{} \t\r\n")) > 0 && !bytes.Equal(o.Tools, []byte("null"))
-}
-
 // lenient are the options of everything that reads a client's JSON.
 func lenient() []jsontext.Options {
 	return []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}

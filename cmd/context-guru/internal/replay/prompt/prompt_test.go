@@ -82,24 +82,6 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestOpening(t *testing.T) {
-	t.Parallel()
-	r := prompt.NewReader(words{}, 0)
-	o := read(t, `{"tools":[{"d":"a b c"}],"system":"one","messages":[{"role":"user","content":"two three"},{"role":"assistant","content":"four"},{"role":"user","content":"five"}]}`)
-	if got := r.Opening(o); got != 3 {
-		t.Errorf("%d tokens", got)
-	}
-}
-
-func TestHasTools(t *testing.T) {
-	t.Parallel()
-	for tools, want := range map[string]bool{`"tools":[{"name":"f"}],`: true, `"tools":[],`: false, `"tools": [ ] ,`: false, `"tools":null,`: false, ``: false, `"toolConfig":{"tools":[{}]},`: true} {
-		if got := read(t, `{`+tools+`"messages":[]}`).HasTools(); got != want {
-			t.Errorf("%s: %v", tools, got)
-		}
-	}
-}
-
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	o := read(t, `{"system":"not this","messages":[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"x","content":[{"type":"text","text":"b"}]}]}`)
@@ -147,7 +129,5 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		o.Texts()
-		r.Opening(o)
-		o.HasTools()
 	})
 }

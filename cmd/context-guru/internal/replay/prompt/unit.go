@@ -22,8 +22,8 @@ type Unit struct {
 // In front of the messages stand the tools and the system prompt, either of
 // which may be empty.
 const (
-	ToolsUnit = iota
-	systemUnit
+	_ = iota // the tools
+	_        // the system prompt
 	FirstMessage
 )
 
@@ -70,19 +70,6 @@ func (r *Reader) unit(raw []byte, tools bool) Unit {
 	}
 	r.known.Put(key, u)
 	return u
-}
-
-// Opening counts the tokens of the texts in front of the model's first message,
-// without the tools: what a conversation is known by from its first request on.
-func (r *Reader) Opening(o *Outline) int {
-	sum := r.unit(o.System, false).Tokens
-	for i := range o.messages {
-		if ByModel(o.Message(i)) {
-			break
-		}
-		sum += r.unit(o.Message(i), false).Tokens
-	}
-	return sum
 }
 
 // Texts returns what a model reads of the messages.

@@ -128,9 +128,12 @@ func (f *array) Rest() []byte { return f.buf[f.at:] }
 
 // Last implements framer.
 func (f *array) Last() (codec.Event, bool) {
-	rest := f.buf[f.at:]
+	e := codec.Event{Raw: f.buf[f.at:]}
+	if f.item >= 0 {
+		e.Data = f.buf[f.item:]
+	}
 	f.at = len(f.buf)
-	return codec.Event{Raw: rest}, len(rest) > 0
+	return e, len(e.Raw) > 0
 }
 
 func (f *array) again() framer { return newArray(f.most) }

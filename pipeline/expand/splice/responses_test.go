@@ -195,7 +195,7 @@ func (responses) read(tb testing.TB, stream string) said {
 			}
 			s = last
 		case "error":
-			s.Failed, end = e.Code, true
+			s.Failed, s.Stop, end = e.Code, "", true
 			s.Blocks = blocks
 		default:
 			if e.Index != open {

@@ -1,73 +1,12 @@
 package splice
 
 import (
-	"fmt"
-	"mime"
+	"bytes"
 
 	"github.com/contextguru/contextguru/pipeline/expand/round"
-	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/anthropic"
-	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/chat"
 	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/codec"
-	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/converse"
-	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/gemini"
-	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/responses"
 	"github.com/contextguru/contextguru/pipeline/wire"
 )
-
-// Form is how a response is framed.
-type Form int
-
-// The forms.
-const (
-	// JSON is one JSON value. Gemini streams in this form, too: as an array that
-	// grows. That is told by its first character.
-	JSON Form = iota
-	// SSE is a stream of server-sent events.
-	SSE
-)
-
-// FormOf tells the form of a response by its content-type, and false when it is
-// none that can be spliced.
-func FormOf(contentType string) (Form, bool) {
-	switch media, _, _ := mime.ParseMediaType(contentType); media {
-	case "text/event-stream":
-		return SSE, true
-	case "application/json":
-		return JSON, true
-	default:
-		return 0, false
-	}
-}
-
-// Defaults of Limits.
-const (
-	// DefaultEvent is above the largest events there are: the last one of
-	// Responses repeats the whole answer, the instructions and the tools.
-	DefaultEvent = 4 << 20
-	// DefaultHeld is what one exchange may keep in memory.
-	DefaultHeld = 16 << 20
-)
-
-// Limits bounds the memory of one exchange. Zero fields mean the defaults.
-type Limits struct {
-	// Event is the size of one event in bytes.
-	Event int
-	// Held is how many bytes may be kept: the model's turn, held events, or the
-	// bodies of all rounds where they are not streamed.
-	Held int
-}
-
-// Config says what is to be spliced.
-type Config struct {
-	// Dialect is that of the request.
-	Dialect wire.Dialect
-	// Form is that of the response.
-	Form Form
-	// Tool is the name of the expand tool as the request declares it.
-	Tool string
-	// Limits bounds memory.
-	Limits Limits
-}
 
 // Stream is one exchange. It is not safe for concurrent use.
 type Stream struct {
@@ -86,41 +25,6 @@ type Stream struct {
 	turn   round.Turn // of the last round that ended
 	ended  bool
 	closed bool // the client has everything it will get
-}
-
-// New begins an exchange. The error says that there is no codec for it.
-func New(cfg Config) (*Stream, error) {
-	if cfg.Limits.Event <= 0 {
-		cfg.Limits.Event = DefaultEvent
-	}
-	if cfg.Limits.Held <= 0 {
-		cfg.Limits.Held = DefaultHeld
-	}
-	if cfg.Tool == "" {
-		return nil, fmt.Errorf("splice %s: no tool", cfg.Dialect)
-	}
-	s := &Stream{cfg: cfg, state: codec.State{Tool: cfg.Tool, Most: cfg.Limits.Held}}
-	switch cfg.Dialect {
-	case wire.AnthropicMessages, wire.AnthropicPlatform:
-		s.codec, s.body = anthropic.New(&s.state), anthropic.Body{}
-	case wire.OpenAIChat:
-		s.codec, s.body = chat.New(&s.state), chat.Body{}
-	case wire.Gemini:
-		s.codec, s.body = gemini.New(&s.state), gemini.Body{}
-	case wire.BedrockConverse:
-		s.body = converse.Body{}
-	case wire.OpenAIResponses:
-		s.codec, s.body = responses.New(&s.state), responses.Body{}
-	default:
-		return nil, fmt.Errorf("splice %s: no codec", cfg.Dialect)
-	}
-	if cfg.Form == SSE {
-		if s.codec == nil {
-			return nil, fmt.Errorf("splice %s: no codec for server-sent events", cfg.Dialect)
-		}
-		s.frame = newEvents(cfg.Limits.Event)
-	}
-	return s, nil
 }
 
 // Write takes the next piece of the round's body and returns what the client
@@ -193,6 +97,7 @@ func (s *Stream) whole(piece []byte) []byte {
 // event hands one event to the codec.
 func (s *Stream) event(e *codec.Event) {
 	s.out.Like(e)
+	s.out.Mended = s.state.Mine
 	before := s.out.Passed()
 	switch {
 	case e.Data == nil && s.out.Array:
@@ -262,7 +167,7 @@ func (s *Stream) End() (out []byte, turn *round.Turn) {
 	case s.state.Failed && s.state.Mine:
 	default:
 		if e, ok := s.frame.Last(); ok {
-			s.event(&e)
+			s.last(&e)
 		}
 	}
 	if s.state.Dead || !s.state.Mine {
@@ -275,6 +180,17 @@ func (s *Stream) End() (out []byte, turn *round.Turn) {
 	s.turn.Failed, s.turn.Complete = s.state.Failed, s.state.Stop != "" && !s.state.Failed
 	s.check()
 	return s.out.Bytes(), &s.turn
+}
+
+// last takes an event that the end of the body has cut off. It passes as it is
+// if nothing of ours follows it, and unless it may be the beginning of our call.
+func (s *Stream) last(e *codec.Event) {
+	if !codec.Whole(e.Data) && (s.state.Mine || e.Data != nil && bytes.Contains(e.Raw, []byte(s.cfg.Tool))) {
+		return
+	}
+	if s.event(e); s.state.Mine && !s.out.Array {
+		s.out.Text("\n\n")
+	}
 }
 
 // check keeps an assistant turn that no provider would take from being used.
@@ -324,21 +240,27 @@ func (s *Stream) Continue() {
 }
 
 // Finish ends the message for the client: with what waited, without calls of
-// ours. If there is nothing but calls of ours in the last round, they are let
-// through: an empty turn would end most sessions.
+// ours. If there are no calls but ours in the last round, they are let through:
+// an empty turn would end most sessions.
 func (s *Stream) Finish() []byte {
-	if s.ended && len(s.turn.Ours) > 0 && len(s.turn.Others) == 0 {
-		return s.Fail("the model asked for more originals than one answer may take")
-	}
 	if s.closed || !s.ended {
 		return nil
 	}
+	alone := len(s.turn.Ours) > 0 && len(s.turn.Others) == 0
+	switch {
+	case s.frame == nil:
+		s.closed = true
+		return s.merge(alone)
+	case alone && !s.state.Letable():
+		return s.Fail("the response ended too early")
+	}
 	s.closed = true
 	s.out.Reset()
-	if s.frame == nil {
-		return s.merge(false)
+	if alone {
+		s.codec.Let(&s.out)
+	} else {
+		s.codec.Finish(&s.out)
 	}
-	s.codec.Finish(&s.out)
 	s.frame.close(&s.out)
 	return s.out.Bytes()
 }
@@ -356,7 +278,7 @@ func (s *Stream) Finish() []byte {
 // Where nothing is streamed there is no place for an error, so the rounds that
 // there are make up the answer.
 func (s *Stream) Fail(reason string) []byte {
-	if s.closed || s.state.Blind {
+	if s.closed || s.state.Blind || s.state.Dead || !s.state.Mine && s.state.Stop != "" {
 		return nil
 	}
 	s.closed = true

@@ -261,17 +261,23 @@ func (s *Stream) Next() {
 
 // Finish implements codec.Codec.
 func (s *Stream) Finish(o *codec.Out) {
-	stop, cut := "max_tokens", false
-	for _, b := range s.open {
-		if b.mine < 0 {
-			cut = true
-			o.Add("content_block_stop", fmt.Appendf(nil, `{"type":"content_block_stop","index":%d}`, b.down))
-		}
-	}
-	if s.calls > 0 && !cut {
+	stop := "max_tokens"
+	if cut := s.shut(o); s.calls > 0 && !cut {
 		stop = "tool_use"
 	}
 	s.finish(o, s.end, stop)
+}
+
+// shut ends the blocks that are open at the client and reports whether there
+// were any.
+func (s *Stream) shut(o *codec.Out) (some bool) {
+	for _, b := range s.open {
+		if b.mine < 0 {
+			some = true
+			o.Add("content_block_stop", fmt.Appendf(nil, `{"type":"content_block_stop","index":%d}`, b.down))
+		}
+	}
+	return some
 }
 
 // finish sends the last two events; stop is the reason if the provider gave none.
@@ -294,6 +300,7 @@ func (s *Stream) finish(o *codec.Out, end ending, stop string) {
 
 // Let implements codec.Codec.
 func (s *Stream) Let(o *codec.Out) {
+	s.shut(o)
 	for _, c := range s.Open {
 		o.Add("content_block_start", fmt.Appendf(nil, `{"type":"content_block_start","index":%d,"content_block":%s}`, s.next, c.Start))
 		if len(c.Args) > 0 {

@@ -6,7 +6,6 @@ package chat
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/contextguru/contextguru/pipeline/expand/round"
 	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/codec"
@@ -324,67 +323,4 @@ func (s *Stream) Next() {
 		s.before = s.end
 	}
 	s.end = nil
-}
-
-// Finish implements codec.Codec.
-func (s *Stream) Finish(o *codec.Out) {
-	stop := "length"
-	if s.theirs > 0 && scan.Valid(scan.Unquote(s.message.lastArgs())) {
-		stop = "tool_calls"
-	}
-	s.finish(o, s.end, stop)
-}
-
-// finish sends the end; stop is the reason if the provider gave none.
-func (s *Stream) finish(o *codec.Out, end []codec.Held, stop string) {
-	if len(end) == 0 {
-		o.Add("", s.chunk([]byte("{}"), `"`+stop+`"`))
-	}
-	for _, h := range end {
-		if usage, _ := scan.Get(h.Data, "usage"); s.Round > 0 && !scan.IsNull(usage) {
-			h.Data = scan.Set(h.Data, "usage", mergeUsage(usage, s.Total(), s.reasoning+s.thought))
-		}
-		o.AddHeld(h, h.Data)
-	}
-	o.Add("", []byte("[DONE]"))
-}
-
-// chunk makes a chunk of our own.
-func (s *Stream) chunk(delta []byte, finish string) []byte {
-	out := []byte("{")
-	for _, m := range []struct {
-		name  string
-		value []byte
-	}{
-		{"id", s.names.id},
-		{"object", []byte(`"chat.completion.chunk"`)},
-		{"created", s.names.created},
-		{"model", s.names.model},
-		{"system_fingerprint", s.names.fingerprint},
-	} {
-		if m.value != nil {
-			out = fmt.Appendf(out, `"%s":%s,`, m.name, m.value)
-		}
-	}
-	return fmt.Appendf(out, `"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, delta, finish)
-}
-
-// Let implements codec.Codec.
-func (s *Stream) Let(o *codec.Out) {
-	for _, c := range s.Open {
-		entry := whole(scan.Set(c.Start, "index", scan.Number(0, 0, int64(s.next)).New), c.Args)
-		o.Add("", s.chunk(append(append([]byte(`{"tool_calls":[`), entry...), "]}"...), "null"))
-		s.next++
-	}
-	end := s.before
-	if s.OpenHere() {
-		end = s.end
-	}
-	s.finish(o, end, "tool_calls")
-}
-
-// Error implements codec.Codec.
-func (s *Stream) Error(o *codec.Out, reason string) {
-	data := scan.Quote([]byte(`{"error":{"message":`), reason)
-	o.Add("", append(data, `,"type":"server_error","param":null,"code":null}}`...))
 }

@@ -200,6 +200,9 @@ func (s *State) Total() int64 { return s.Prior.Output + s.Usage.Output }
 // Valid reports whether doc is JSON.
 func Valid(doc []byte) bool { return scan.Valid(doc) }
 
+// Whole reports whether the data of an event may be all of it.
+func Whole(data []byte) bool { return scan.Whole(data) || string(bytes.TrimSpace(data)) == "[DONE]" }
+
 // Object returns text as the JSON object that arguments have to be where a
 // dialect has no place for anything else. Nothing is an empty object.
 func Object(text []byte) []byte {

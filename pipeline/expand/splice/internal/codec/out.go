@@ -26,6 +26,9 @@ type Out struct {
 	Array bool
 	// Items counts what was written to the array.
 	Items int
+	// Mended is true when items may be missing or be ours, so that the commas
+	// between them have to be put right.
+	Mended bool
 	// Opened and Closed tell whether its brackets were written.
 	Opened, Closed bool
 	// Sent is true once there was an event with data.
@@ -98,7 +101,7 @@ func (o *Out) item(e *Event) bool {
 	lead := e.Raw[:len(e.Raw)-len(e.Data)]
 	_, rest, comma := bytes.Cut(lead, []byte{','})
 	o.Items++
-	if comma == (o.Items > 1) {
+	if comma == (o.Items > 1) || !o.Mended {
 		return false
 	}
 	o.flush()
@@ -145,7 +148,14 @@ func (o *Out) Add(typ string, data []byte) {
 	if typ != "" {
 		o.buf = append(append(append(o.buf, "event: "...), typ...), eol...)
 	}
-	o.buf = append(append(o.buf, "data: "...), data...)
+	o.buf = append(o.buf, "data: "...)
+	from := len(o.buf)
+	o.buf = append(o.buf, data...)
+	for i, c := range o.buf[from:] {
+		if c == '\n' || c == '\r' { // between two tokens, where white space is as good as another
+			o.buf[from+i] = ' '
+		}
+	}
 	o.buf = append(append(o.buf, eol...), eol...)
 }
 

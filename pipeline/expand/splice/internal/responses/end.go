@@ -81,6 +81,7 @@ func (s *Stream) usage() []byte {
 
 // Let implements codec.Codec.
 func (s *Stream) Let(o *codec.Out) {
+	s.closeMessage(o)
 	for _, c := range s.Open {
 		id := scan.Path(c.Start, "id")
 		if id == nil {

@@ -255,6 +255,9 @@ func (s *Stream) other(o *codec.Out, e *codec.Event, ev *event) {
 		return
 	case ev.typ == "response.output_text.delta":
 		it.text = s.Append(it.text, scan.Inner(ev.delta))
+		if s.Full && s.Mine {
+			return // the client must not have more than we know
+		}
 		s.Say(len(it.text) > 0)
 	}
 	s.send(o, e, ev, it.down)
@@ -264,8 +267,11 @@ func (s *Stream) other(o *codec.Out, e *codec.Event, ev *event) {
 func (s *Stream) Turn() round.Turn {
 	t := s.turn
 	for _, it := range s.open { // cut off
-		if it.mine >= 0 {
+		switch {
+		case it.mine >= 0:
 			t.add(withArgs(it.start, s.Open[it.mine].Args), true)
+		case called(it.start):
+			t.add(it.start, false)
 		}
 	}
 	return t.result()

@@ -25,6 +25,10 @@
 // part of a program. A failed result is left alone, and with keep_errors masked
 // only if it is oversized: what went wrong is seldom long.
 //
+// A client may answer that a file has not changed since it was read. While that
+// answer stays, what it refers to does, too; later the masked output says that
+// one refers to it, and where no marker is left it is not masked at all.
+//
 // What is old is decided at horizons, since every change of an old output bills
 // the whole prefix behind it anew.
 package mask
@@ -42,7 +46,11 @@ import (
 	"github.com/contextguru/contextguru/pipeline"
 )
 
-const reasonRecent pipeline.Reason = "recent"
+// Reasons to leave an output alone.
+const (
+	reasonRecent   pipeline.Reason = "recent"
+	reasonReferred pipeline.Reason = "referred_to"
+)
 
 // oversized is the size from which a failed result may be masked, in tokens:
 // where collapse begins to cut, by default.
@@ -105,8 +113,13 @@ func (m masker) Rewrite(ctx context.Context, v pipeline.View, s pipeline.Segment
 	if s.Tokens < m.MinTokens {
 		return pipeline.Decline(pipeline.ReasonBelowMinTokens), nil
 	}
-	if s.Index >= pipeline.Once(v, m, func() int { return m.firstKept(v) }) {
+	seen := pipeline.Once(v, m, func() outlook { return m.look(v) })
+	referred, again := seen.referred[s.Index]
+	switch {
+	case s.Index >= seen.firstKept:
 		return pipeline.Decline(reasonRecent), nil
+	case again && (referred >= seen.firstKept || m.MarkerMode == pipeline.MarkerOff):
+		return pipeline.Decline(reasonReferred), nil
 	}
 	inside := wrapper.Unwrap(s.Text)
 	failed := s.IsError || inside.Failed()
@@ -132,29 +145,18 @@ func (m masker) Rewrite(ctx context.Context, v pipeline.View, s pipeline.Segment
 	for _, reminder := range wrapper.Reminders(s.Text) {
 		after.WriteString("\n" + reminder)
 	}
-	loss := pipeline.Loss{Before: "[older tool output masked] ", After: after.String(), Hint: pipeline.HintFullOutput, Mode: m.MarkerMode}
-	if peek := m.peek(s.Text, inside, failed); peek != "" {
-		loss.Before = "[older tool output masked; starts: " + peek + "] "
+	about := "[older tool output masked"
+	if again {
+		about += "; a later one refers to it"
 	}
+	if peek := m.peek(s.Text, inside, failed); peek != "" {
+		about += "; starts: " + peek
+	}
+	loss := pipeline.Loss{Before: about + "] ", After: after.String(), Hint: pipeline.HintFullOutput, Mode: m.MarkerMode}
 	if m.MarkerMode == pipeline.MarkerOff {
 		loss.Before = strings.TrimSuffix(loss.Before, " ")
 	}
 	return pipeline.Offload(loss), nil
-}
-
-// firstKept returns the index of the first output that stays for its age.
-func (m masker) firstKept(v pipeline.View) int {
-	var turns []int
-	for o := range v.Outputs() {
-		turns = append(turns, o.Turn)
-	}
-	first := len(turns)
-	for kept := 0; kept < m.KeepRecent && first > 0; {
-		for turn := turns[first-1]; first > 0 && turns[first-1] == turn; first-- {
-			kept++
-		}
-	}
-	return first
 }
 
 // peek is how an output begins. A client's header says nothing, unless it says

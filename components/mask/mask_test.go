@@ -111,6 +111,41 @@ func TestP40KeepsTheNewestInWholeTurns(t *testing.T) {
 	}
 }
 
+// While a client's answer that a file has not changed stays, so does the reading
+// it refers to. Then the marker is the way back, and the view says that it is.
+func TestWhatIsReferredToStaysOrSaysSo(t *testing.T) {
+	t.Parallel()
+	const stub = "File unchanged since last read. The content from the earlier Read tool_result in this conversation is still current."
+	read := func(file, text string) []pipelinetest.Output {
+		return []pipelinetest.Output{{Text: text, Tool: "Read", Args: fmt.Sprintf(`{"file_path":%q}`, file)}}
+	}
+	other := []pipelinetest.Output{{Text: lines(1, 40)}}
+	for name, c := range map[string]struct {
+		config string
+		turns  [][]pipelinetest.Output
+		want   string // how output 1 begins, or why it does not
+	}{
+		"a recent reference": {`{}`, [][]pipelinetest.Output{other, read("/a", lines(1, 40)), other, read("/b", lines(1, 40)), other, read("/a", stub), other}, "referred_to"},
+		"an old one":         {`{}`, [][]pipelinetest.Output{other, read("/a", lines(1, 40)), read("/a", stub), other, other, other}, "[older tool output masked; a later one refers to it; starts: line 1 of"},
+		"no marker":          {`{"marker_mode":"off"}`, [][]pipelinetest.Output{other, read("/a", lines(1, 40)), read("/a", stub), other, other, other}, "referred_to"},
+		"another file":       {`{}`, [][]pipelinetest.Output{other, read("/a", lines(1, 40)), other, read("/b", lines(1, 40)), other, read("/b", stub), other}, "[older tool output masked; starts: line 1 of"},
+		"read again since":   {`{}`, [][]pipelinetest.Output{other, read("/a", lines(1, 40)), read("/a", lines(2, 40)), other, read("/a", stub), other}, "[older tool output masked; starts: line 1 of"},
+		"a long answer":      {`{}`, [][]pipelinetest.Output{other, read("/a", lines(1, 40)), other, other, read("/a", stub+lines(1, 100)), other}, "[older tool output masked; starts: line 1 of"},
+		"another answer":     {`{}`, [][]pipelinetest.Output{other, read("/a", lines(1, 40)), other, other, read("/a", "no such file"), other}, "[older tool output masked; starts: line 1 of"},
+	} {
+		o := pipelinetest.Run(t, pipeline.New(settings(t, c.config, 0)), pipelinetest.Transcript(c.turns...))[1]
+		got := ""
+		if o.Lossy != nil {
+			got = o.Lossy.Text
+		} else {
+			got = string(o.Acts[0].Reason)
+		}
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // Nothing in a peek or among the kept lines looks like a marker, and with a
 // peek of 0 nothing of the text is left at all.
 func TestP40PeekLeaksNoMarker(t *testing.T) {

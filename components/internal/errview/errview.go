@@ -184,7 +184,7 @@ func runs(numbers []int) string {
 	var parts []string
 	for i := 0; i < len(numbers); {
 		if len(parts) == maxRuns {
-			parts = append(parts, fmt.Sprintf("%d more up to %d", len(numbers)-i, numbers[len(numbers)-1]))
+			parts = append(parts, fmt.Sprintf("%d more in %d-%d", len(numbers)-i, numbers[i], numbers[len(numbers)-1]))
 			break
 		}
 		from := i

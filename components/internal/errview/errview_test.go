@@ -86,7 +86,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		"one more":        {21, 1, "... and in line 11"},
 		"a run":           {50, 1, "... and in lines 11-40"},
 		"scattered":       {23, 3, "... and in lines 31, 34, 37"},
-		"very many":       {60, 3, "... and in lines 31, 34, 37, 40, 43, 46, 49, 52, 55, 58, 30 more up to 148"},
+		"very many":       {60, 3, "... and in lines 31, 34, 37, 40, 43, 46, 49, 52, 55, 58, 30 more in 61-148"},
 	} {
 		var b strings.Builder
 		for i := range c.errors {

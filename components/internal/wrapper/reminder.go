@@ -65,3 +65,14 @@ func (r *ReminderLines) Holds(line string) bool {
 		line = line[i+len(tag):]
 	}
 }
+
+// RefersBack reports whether an output is a client's own answer that a file is
+// as an earlier output shows it.
+func RefersBack(text string) bool {
+	const maxAnswer = 512
+	text = SkipReminders(text)
+	if at := strings.Index(text, reminderTag); at >= 0 {
+		text = text[:at]
+	}
+	return len(text) <= maxAnswer && strings.Contains(strings.ToLower(text), "unchanged since")
+}

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 )
 
@@ -35,6 +34,7 @@ type telemetry struct {
 
 	mu     sync.Mutex
 	models map[string]bool
+	labels labels // of acts
 }
 
 func newTelemetry(tracer trace.Tracer, meter metric.Meter) (*telemetry, error) {
@@ -171,21 +171,6 @@ func (t *telemetry) record(e *exchange, r *rewrite.Report, took time.Duration) {
 		t.act(ctx, &r.Acts[i])
 	}
 	t.describe(e.span, r)
-}
-
-// act counts what one component did.
-func (t *telemetry) act(ctx context.Context, act *pipeline.Act) {
-	name := attribute.String("component", act.Component)
-	t.component.Record(ctx, act.Took.Seconds(), metric.WithAttributes(name))
-	switch {
-	case act.Acted:
-		t.edits.Add(ctx, 1, metric.WithAttributes(name))
-		t.saved.Add(ctx, int64(act.Before-act.After), metric.WithAttributes(name))
-	case act.Fault():
-		t.faults.Add(ctx, 1, metric.WithAttributes(name, attribute.String("reason", string(act.Reason))))
-	default:
-		t.declines.Add(ctx, 1, metric.WithAttributes(name, attribute.String("reason", string(act.Reason))))
-	}
 }
 
 func (t *telemetry) pair(ctx context.Context, c metric.Int64Counter, before, after int, attrs ...attribute.KeyValue) {

@@ -81,6 +81,7 @@ const (
 type request struct {
 	dialect  wire.Dialect
 	model    string // named in the path, or empty
+	aside    bool   // the path asks about a conversation
 	length   int64  // of the body on the wire
 	encoding string // content coding we can decode, or empty
 }
@@ -95,7 +96,7 @@ func inspect(h head, endOfStream bool, bodyCap int64) (request, optOut) {
 	if !ok {
 		return r, optPath
 	}
-	r.dialect, r.model = dialect, wire.ModelInPath(h.get(":path"))
+	r.dialect, r.model, r.aside = dialect, wire.ModelInPath(h.get(":path")), wire.Aside(h.get(":path"))
 	switch {
 	case !isJSON(h.get("content-type")):
 		return r, optNotJSON

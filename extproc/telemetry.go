@@ -28,7 +28,7 @@ type telemetry struct {
 
 	exchanges, optOuts, bytes, tokens, edits, saved metric.Int64Counter
 	declines, faults, breaks, markers, fresh        metric.Int64Counter
-	conflicts, unknownPresets                       metric.Int64Counter
+	conflicts, unknownPresets, puts, tool           metric.Int64Counter
 	inFlight                                        metric.Int64UpDownCounter
 	rewriting, component                            metric.Float64Histogram
 
@@ -52,6 +52,8 @@ func newTelemetry(tracer trace.Tracer, meter metric.Meter) (*telemetry, error) {
 	t.markers = b.counter("contextguru.markers", "{marker}", "Markers sent.")
 	t.conflicts = b.counter("contextguru.store.conflicts", "{marker}", "Markers not sent because the store holds another value under their ids.")
 	t.unknownPresets = b.counter("contextguru.presets.unknown", "{exchange}", "Exchanges that asked for a preset that does not exist and got the configured one, by who asked.")
+	t.puts = b.counter("contextguru.store.put_failures", "{exchange}", "Exchanges whose originals the store did not take.")
+	t.tool = b.counter("contextguru.expand.tool", "{exchange}", "Exchanges by whether they carry the expand tool, or why not; only with resolver loop.")
 	t.fresh = b.counter("contextguru.memo.misses", "{segment}", "Outputs decided anew rather than remembered.")
 	t.inFlight = b.gauge("contextguru.in_flight.bytes", "By", "Bytes reserved for the bodies held right now.")
 	t.rewriting = b.histogram("contextguru.rewrite.duration", "Time from the whole body to its reply.")
@@ -159,6 +161,12 @@ func (t *telemetry) record(e *exchange, r *rewrite.Report, took time.Duration) {
 	t.conflicts.Add(ctx, int64(r.Conflicts))
 	t.markers.Add(ctx, int64(r.Markers), metric.WithAttributes(dialect))
 	t.fresh.Add(ctx, int64(r.Fresh))
+	if r.StoreError != nil {
+		t.puts.Add(ctx, 1)
+	}
+	if r.Tool != "" {
+		t.tool.Add(ctx, 1, metric.WithAttributes(dialect, attribute.String("state", string(r.Tool))))
+	}
 	if r.Lossless != "" {
 		t.breaks.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", r.Lossless)))
 	}
@@ -208,6 +216,12 @@ func (t *telemetry) describe(span trace.Span, r *rewrite.Report) {
 	}
 	if r.Lossless != "" {
 		attrs = append(attrs, attribute.String("contextguru.lossless_only", r.Lossless))
+	}
+	if r.Tool != "" {
+		attrs = append(attrs, attribute.String("contextguru.expand.tool", string(r.Tool)), attribute.Int("contextguru.expand.tool_tokens", r.ToolTokens))
+	}
+	if r.Gate != "" {
+		attrs = append(attrs, attribute.String("contextguru.expand.gate", string(r.Gate)), attribute.Int("contextguru.expand.preamble_tokens", r.Preamble))
 	}
 	for _, e := range r.Edits {
 		attrs = append(attrs,

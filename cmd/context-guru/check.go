@@ -33,7 +33,7 @@ func check(ctx context.Context, e env, args []string) int {
 		usage(e.stderr, fs)
 		return exitUsage
 	}
-	c, err := loadConfig(*file)
+	c, err := e.loadConfig(*file)
 	if err != nil {
 		_, _ = fmt.Fprintln(e.stderr, err)
 		return exitFault

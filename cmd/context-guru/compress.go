@@ -21,7 +21,7 @@ func compress(ctx context.Context, e env, args []string) int {
 	if code, done := e.parse(fs, args); done {
 		return code
 	}
-	c, err := loadConfig(*file)
+	c, err := e.loadConfig(*file)
 	if err != nil {
 		_, _ = fmt.Fprintln(e.stderr, err)
 		return exitFault
@@ -64,7 +64,7 @@ func compressBody(ctx context.Context, c compressInput) error {
 		return err
 	}
 	defer func() { _ = e.store.Close() }()
-	reply := e.rewriter.Rewrite(ctx, rewrite.Request{Dialect: dialect, Body: body, Model: wire.ModelInPath(c.path), Tenant: "compress", Explain: c.explain})
+	reply := e.rewriter.Rewrite(ctx, rewrite.Request{Dialect: dialect, Body: body, Model: wire.ModelInPath(c.path), Aside: wire.Aside(c.path), Tenant: "compress", Explain: c.explain})
 	defer reply.Release()
 	out := reply.Body
 	if out == nil {

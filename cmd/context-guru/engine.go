@@ -57,6 +57,7 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 		TTL:     c.Store.TTL.Std(),
 		MaxBody: int(c.Limits.BodyBytes),
 		Limits:  wire.Limits{Segments: c.Limits.Segments},
+		Expand:  plan.Expand(c),
 	})
 	return e, nil
 }

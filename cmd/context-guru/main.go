@@ -198,6 +198,14 @@ func help(ctx context.Context, e env, args []string) int {
 
 // loadConfig reads the configuration of a file, or the defaults when no file
 // is given.
+func (e env) loadConfig(file string) (*config.Config, error) {
+	c, err := loadConfig(file)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Environment(e.getenv)
+}
+
 func loadConfig(file string) (*config.Config, error) {
 	catalog, err := pipeline.NewCatalog(components.All())
 	if err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/contextguru/contextguru/components"
 	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/models"
-	"github.com/contextguru/contextguru/pipeline/rewrite"
 	"github.com/contextguru/contextguru/pipeline/tokens"
 	"github.com/contextguru/contextguru/pipeline/wire"
 )
@@ -284,7 +283,7 @@ func (f *replayFlags) setup(maker *plan.Maker, name setupName) (replay.Setup, er
 	case f.resolver != "":
 		c.Expand.Resolver = config.Resolver(f.resolver)
 	case name.file == "":
-		c.Expand.Resolver = "loop"
+		c.Expand.Resolver = config.ResolverLoop
 	}
 	if f.horizon >= 0 {
 		c.Cache.HorizonTokens = config.Distance(f.horizon)
@@ -299,7 +298,7 @@ func (f *replayFlags) setup(maker *plan.Maker, name setupName) (replay.Setup, er
 		names = append(names, line.Steps[i].Name)
 	}
 	setup := replay.Setup{
-		Name: name.String(), Components: names, Expand: expandOf(c), LosslessOnly: f.gateMode == "closed",
+		Name: name.String(), Components: names, Expand: plan.Expand(c), LosslessOnly: f.gateMode == "closed",
 		MemoBytes: c.Memo.Bytes, MaxBody: int(c.Limits.BodyBytes), Limits: wire.Limits{Segments: c.Limits.Segments},
 		Pipelines: func(keys *pipeline.Keyring, memo *pipeline.Memo) (replay.Choose, error) {
 			return maker.With(keys, memo).New(c, windows).Choose, nil
@@ -312,20 +311,6 @@ func (f *replayFlags) setup(maker *plan.Maker, name setupName) (replay.Setup, er
 		setup.Expand.GateTokens = 0
 	}
 	return setup, nil
-}
-
-// expandOf says who resolves the markers of a configuration.
-func expandOf(c *config.Config) rewrite.Expand {
-	x := rewrite.Expand{GateTokens: rewrite.DefaultGateTokens}
-	switch c.Expand.Resolver {
-	case config.ResolverExternal:
-		x.Resolver = rewrite.ResolverExternal
-	case config.ResolverNone:
-		x.Resolver = rewrite.ResolverNone
-	default:
-		x.Resolver = rewrite.ResolverLoop
-	}
-	return x
 }
 
 // otherPipeline reads a configuration that is sound with another pipeline in the

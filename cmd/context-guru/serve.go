@@ -38,7 +38,7 @@ func serve(ctx context.Context, e env, args []string) int {
 	if code, done := e.parse(fs, args); done {
 		return code
 	}
-	c, err := loadConfig(*file)
+	c, err := e.loadConfig(*file)
 	if err != nil {
 		_, _ = fmt.Fprintln(e.stderr, err)
 		return exitFault

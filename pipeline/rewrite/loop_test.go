@@ -1,12 +1,14 @@
 package rewrite_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/expand"
 	"github.com/contextguru/contextguru/pipeline/expand/tool"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
@@ -234,6 +236,24 @@ func TestWhenTheToolIsPutIn(t *testing.T) {
 				t.Error("lossless edits are missing")
 			}
 		})
+	}
+}
+
+// TestNoToolWithoutMarkers checks that pipelines that leave no markers do not cost a tool.
+func TestNoToolWithoutMarkers(t *testing.T) {
+	t.Parallel()
+	r := loopRig(t, rewrite.Expand{Inject: rewrite.InjectAlways}, func(c *rewrite.Config) {
+		before := c.Pipeline(t.Context(), rewrite.Choice{})
+		keys, err := pipeline.NewKeyring(pipeline.Key{ID: "k", Secret: []byte("0123456789abcdef")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := pipeline.New(pipeline.Settings{Steps: before.Steps()[:1], Markers: keys, Lossy: true, Counter: letters{}})
+		c.Pipeline = func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }
+	})
+	out, report := r.do(t, rewrite.Request{Tenant: "t", Body: chat(400, `"tools":[{"type":"function","function":{"name":"f"}}],`)})
+	if strings.Contains(out, tool.Name) || report.Tool != rewrite.ToolNoMarkers || report.Lossless != "" || report.Verdict != rewrite.Rewritten {
+		t.Errorf("report %+v\n%s", report, out)
 	}
 }
 

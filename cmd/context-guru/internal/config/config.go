@@ -176,6 +176,12 @@ type Expand struct {
 	Resolver Resolver `json:"resolver"`
 	// Path is the reserved path answered through Envoy; empty turns it off.
 	Path string `json:"path"`
+	// Inject says when the service that answers calls itself puts the tool into
+	// requests.
+	Inject Inject `json:"inject"`
+	// GateTokens is how much a conversation has to begin with, in front of the
+	// model's first message and without tools, to get the tool and markers.
+	GateTokens int `json:"gate_tokens"`
 }
 
 // Cache says how to spare the provider's prompt cache.

@@ -94,6 +94,8 @@ func TestFullIsRead(t *testing.T) {
 		{"otlp header", c.Telemetry.OTLP.Headers["authorization"].Value(), "hunter2"},
 		{"sample_ratio", c.Telemetry.SampleRatio, 0.0},
 		{"lossy", c.Lossy(), true},
+		{"expand.inject", c.Expand.Inject, InjectNever},
+		{"expand.gate_tokens", c.Expand.GateTokens, 1000},
 		{"steps", len(c.Steps()), 1},
 		{"step", string(c.Steps()[0].Config), `{"max_tokens":2000,"head_lines":20,"tail_lines":20,"skip":[],"strict":false,"ratio":0,"marker_mode":"off"}`},
 	} {
@@ -189,6 +191,7 @@ func TestNotes(t *testing.T) {
 		{"expand: {resolver: external}\nlisten: {grpc: ':9002'}\n", []string{"listen.grpc: :9002 accepts any peer", "keys: none"}},
 		{"expand: {resolver: external}\nlisten: {grpc: '10.0.0.1:9002'}\n", []string{"listen.grpc: 10.0.0.1:9002 accepts", "keys: none"}},
 		{"expand: {resolver: external}\nlisten: {grpc: '[::1]:9002'}\n", []string{"keys: none"}},
+		{"expand: {resolver: external, inject: always}\n", []string{"keys: none", "expand.inject: always, but"}},
 		{
 			"pipeline: []\ncomponents: {dedup: {}}\nstore: {redis: {addresses: ['a:1']}}\nallow_irreversible: true\n",
 			[]string{"keys: none", "store.redis: not used", "pipeline: empty", "components.dedup: not used", "allow_irreversible"},
@@ -205,6 +208,27 @@ func TestNotes(t *testing.T) {
 				t.Errorf("%q: note %q, want prefix %q", tc.data, got[i], prefix)
 			}
 		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]Inject{"": InjectNever, "auto": InjectAuto, "always": InjectAlways, "never": InjectNever} {
+		c := parsed(t, "expand: {inject: never}\n", realCatalog(t))
+		err := c.Environment(func(name string) string {
+			if name == "INJECT_EXPAND" {
+				return value
+			}
+			return "x"
+		})
+		if err != nil || c.Expand.Inject != want {
+			t.Errorf("%q: %q, %v, want %q", value, c.Expand.Inject, err, want)
+		}
+	}
+	c := parsed(t, "", realCatalog(t))
+	const fault = `environment variable INJECT_EXPAND must be auto, always or never, got "yes"`
+	if err := c.Environment(func(string) string { return "yes" }); err == nil || err.Error() != fault || c.Expand.Inject != InjectAuto {
+		t.Errorf("%v, want %s", err, fault)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/preset"
 	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/models"
+	"github.com/contextguru/contextguru/pipeline/rewrite"
 )
 
 // Default returns the configuration of an empty file, before its components
@@ -32,7 +33,7 @@ func Default() *Config {
 			Memory: Memory{Bytes: 256 << 20, Entries: 100_000},
 			Redis:  Redis{Addresses: []string{}, Timeout: Duration(50 * time.Millisecond)},
 		},
-		Expand:     Expand{Resolver: ResolverNone, Path: "/context-guru/expand"},
+		Expand:     Expand{Resolver: ResolverNone, Path: "/context-guru/expand", Inject: InjectAuto, GateTokens: rewrite.DefaultGateTokens},
 		Preset:     preset.Default,
 		Components: map[string]json.RawMessage{},
 		Cache:      Cache{HorizonTokens: pipeline.DefaultHorizonTokens},

@@ -38,6 +38,9 @@ func (c *Config) Notes() []string {
 	if lossy := c.lossyComponents(); len(lossy) > 0 && !c.Lossy() {
 		note("expand.resolver: none, so %s may make lossless edits only", strings.Join(lossy, ", "))
 	}
+	if c.Expand.Inject == InjectAlways && c.Expand.Resolver != ResolverLoop {
+		note("expand.inject: always, but the expand tool is only put into requests by resolver loop, and this is %s", c.Expand.Resolver)
+	}
 	if late := c.horizonComponents(); len(late) > 0 && c.Lossy() && c.Cache.HorizonTokens == 0 {
 		note("cache.horizon_tokens: 0, so %s may change old outputs in every turn, and the provider bills everything behind them anew", strings.Join(late, ", "))
 	}

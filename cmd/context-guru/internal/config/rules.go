@@ -38,6 +38,7 @@ func (l *loader) limits() {
 	c := l.c
 	l.atLeast("limits.body_bytes", c.Limits.BodyBytes, 1)
 	l.atLeast("limits.segments", int64(c.Limits.Segments), 1)
+	l.atLeast("expand.gate_tokens", int64(c.Expand.GateTokens), 0)
 	l.atLeast("memo.bytes", c.Memo.Bytes, 1)
 	if c.Limits.InFlightBytes < c.Limits.BodyBytes && l.sound("limits.body_bytes") {
 		l.fault("limits.in_flight_bytes",

@@ -98,8 +98,8 @@ const (
 	ResolverNone Resolver = "none"
 	// ResolverExternal is somebody outside: the client, an MCP server, GET on the expand path.
 	ResolverExternal Resolver = "external"
-	// resolverLoop is the service itself, inside the response.
-	resolverLoop Resolver = "loop"
+	// ResolverLoop is the service itself, inside the response.
+	ResolverLoop Resolver = "loop"
 )
 
 // Validate refuses an unknown resolver.
@@ -107,10 +107,50 @@ func (r Resolver) Validate() error {
 	switch r {
 	case ResolverNone, ResolverExternal:
 		return nil
-	case resolverLoop:
+	case ResolverLoop:
 		return fmt.Errorf("must be none or external, got %q: this version does not answer the model's calls itself; "+
 			"use external when the client, an MCP server or GET on the expand path resolves markers, none for lossless edits only", string(r))
 	default:
 		return fmt.Errorf("must be none or external, got %.60q", string(r))
 	}
+}
+
+// Inject says when the expand tool is put into requests.
+type Inject string
+
+// The ways to inject.
+const (
+	// InjectAuto is where the client declares tools and the gate is open.
+	InjectAuto Inject = "auto"
+	// InjectAlways is everywhere.
+	InjectAlways Inject = "always"
+	// InjectNever is nowhere.
+	InjectNever Inject = "never"
+)
+
+// Validate refuses an unknown way.
+func (i Inject) Validate() error {
+	switch i {
+	case InjectAuto, InjectAlways, InjectNever:
+		return nil
+	default:
+		return fmt.Errorf("must be auto, always or never, got %.60q", string(i))
+	}
+}
+
+// injectVariable replaces expand.inject.
+const injectVariable = "INJECT_EXPAND"
+
+// Environment lets environment variables replace what the file says.
+// INJECT_EXPAND is expand.inject.
+func (c *Config) Environment(getenv func(string) string) error {
+	value := Inject(getenv(injectVariable))
+	if value == "" {
+		return nil
+	}
+	if err := value.Validate(); err != nil {
+		return fmt.Errorf("environment variable %s %w", injectVariable, err)
+	}
+	c.Expand.Inject = value
+	return nil
 }

@@ -83,6 +83,26 @@ func (m *Maker) New(c *config.Config, windows *models.Map) *Plan {
 	return &Plan{maker: m, config: c, models: windows, built: map[kind]*pipeline.Pipeline{}}
 }
 
+// Expand says how requests are prepared for who reads originals back.
+func Expand(c *config.Config) rewrite.Expand {
+	x := rewrite.Expand{GateTokens: c.Expand.GateTokens}
+	switch c.Expand.Resolver {
+	case config.ResolverNone:
+		x.Resolver = rewrite.ResolverNone
+	case config.ResolverLoop:
+		x.Resolver = rewrite.ResolverLoop
+	case config.ResolverExternal:
+	}
+	switch c.Expand.Inject {
+	case config.InjectAlways:
+		x.Inject = rewrite.InjectAlways
+	case config.InjectNever:
+		x.Inject = rewrite.InjectNever
+	case config.InjectAuto:
+	}
+	return x
+}
+
 // Choose returns the pipeline of a request.
 func (p *Plan) Choose(choice rewrite.Choice) *pipeline.Pipeline {
 	k := kind{encoding: tokens.EncodingFor(choice.Model)}

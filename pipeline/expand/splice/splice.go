@@ -13,6 +13,7 @@ type Stream struct {
 	cfg   Config
 	state codec.State
 	out   codec.Out
+	ev    codec.Event // the one at hand
 	codec codec.Codec
 	frame framer
 
@@ -49,11 +50,11 @@ func (s *Stream) Write(piece []byte) []byte {
 	s.out.Reset()
 	s.frame.Feed(piece)
 	for !s.state.Blind {
-		e, ok := s.frame.Next()
-		if !ok {
+		var ok bool
+		if s.ev, ok = s.frame.Next(); !ok {
 			break
 		}
-		s.event(&e)
+		s.event(&s.ev)
 	}
 	if s.frame.Over() {
 		s.state.GiveUp()

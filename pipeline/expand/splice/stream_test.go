@@ -237,6 +237,30 @@ func TestSeveralChoices(t *testing.T) {
 	}
 }
 
+// More calls than anybody makes, and other members than anybody sends, must cost
+// time in proportion.
+func TestManyCalls(t *testing.T) {
+	t.Parallel()
+	var calls, members strings.Builder
+	for i := range 30000 {
+		fmt.Fprintf(&calls, `,{"index":%d,"id":"%d","function":{"name":"f","arguments":"{}"}}`, i, i)
+		fmt.Fprintf(&members, `,"m%d":"x"`, i)
+	}
+	end := plain(`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`)
+	for _, delta := range []string{`{"tool_calls":[` + calls.String()[1:] + `]}`, `{` + members.String()[1:] + `}`} {
+		for _, first := range []string{"", plain(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"o","function":{"name":"` + tool + `","arguments":"{}"}}]}}]}`)} {
+			stream := first + plain(`{"choices":[{"index":0,"delta":`+delta+`}]}`) + end
+			x := run(t, splice.Config{Dialect: wire.OpenAIChat, Form: splice.SSE}, [][]string{{stream}})
+			if first == "" && x.out.String() != stream {
+				t.Error("not the same bytes")
+			}
+			if first != "" && x.turns[0].Assistant != nil {
+				t.Error("a turn that nobody can know")
+			}
+		}
+	}
+}
+
 // A legacy function_call is none of ours, whatever its name.
 func TestFunctionCall(t *testing.T) {
 	t.Parallel()

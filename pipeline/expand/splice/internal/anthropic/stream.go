@@ -2,9 +2,7 @@
 package anthropic
 
 import (
-	"bytes"
 	"fmt"
-	"strconv"
 
 	"github.com/contextguru/contextguru/pipeline/expand/round"
 	"github.com/contextguru/contextguru/pipeline/expand/splice/internal/codec"
@@ -164,7 +162,7 @@ func (s *Stream) start(o *codec.Out, e *codec.Event, index []byte, at int, start
 	s.next = max(s.next, b.down+1)
 	s.open = append(s.open, b)
 	s.Say(b.content.kind == use || b.content.kind == text && len(b.content.text) > 0)
-	s.pass(o, e, index, at, b.down)
+	s.pass(o, e, index, at, &b)
 }
 
 // stray takes an event of no block: the client's indices may no longer be those
@@ -175,14 +173,13 @@ func (s *Stream) stray(o *codec.Out, e *codec.Event) {
 	}
 }
 
-// pass sends an event with the client's index.
-func (s *Stream) pass(o *codec.Out, e *codec.Event, index []byte, at, down int) {
-	var digits [20]byte
-	if have := strconv.AppendInt(digits[:0], int64(down), 10); !bytes.Equal(have, index) {
-		o.Edit(e, scan.Apply(nil, e.Data, scan.Edit{Start: at, End: at + len(index), New: have}))
+// pass sends an event of a block with the client's index.
+func (s *Stream) pass(o *codec.Out, e *codec.Event, index []byte, at int, b *block) {
+	if b.up == b.down {
+		o.Pass(e)
 		return
 	}
-	o.Pass(e)
+	o.Edit(e, scan.Apply(nil, e.Data, scan.Number(at, at+len(index), int64(b.down))))
 }
 
 // find returns the open block of an index, or nil.
@@ -212,7 +209,7 @@ func (s *Stream) delta(o *codec.Out, e *codec.Event, index []byte, at int, delta
 		if b.content.kind == text {
 			s.Say(len(b.content.text) > 0)
 		}
-		s.pass(o, e, index, at, b.down)
+		s.pass(o, e, index, at, b)
 	}
 }
 
@@ -227,7 +224,7 @@ func (s *Stream) stop(o *codec.Out, e *codec.Event, index []byte, at int) {
 	s.open = s.open[:len(s.open)-1]
 	s.close(&done, true)
 	if done.mine < 0 {
-		s.pass(o, e, index, at, done.down)
+		s.pass(o, e, index, at, &done)
 	}
 }
 

@@ -37,6 +37,10 @@ func (m *message) add(s *codec.State, name, value []byte) bool {
 	if len(value) == 0 {
 		return false
 	}
+	if len(m.members) > maxMembers {
+		s.Lossy = true
+		return true
+	}
 	switch value[0] {
 	case '"':
 		if len(value) == 2 {
@@ -63,6 +67,13 @@ func (m *message) add(s *codec.State, name, value []byte) bool {
 	}
 }
 
+// maxMembers bounds the members of a message that are put together, maxCalls the
+// calls of a turn. Answers have a few of either.
+const (
+	maxMembers = 64
+	maxCalls   = 512
+)
+
 func (m *message) member(name []byte) *member {
 	for i := range m.members {
 		if m.members[i].name == string(name) {
@@ -71,15 +82,6 @@ func (m *message) member(name []byte) *member {
 	}
 	m.members = append(m.members, member{name: string(name)})
 	return &m.members[len(m.members)-1]
-}
-
-func (m *message) text(name string) []byte {
-	for _, x := range m.members {
-		if x.name == name {
-			return x.text
-		}
-	}
-	return nil
 }
 
 // call returns the call that an entry of tool_calls goes on with; nil if it
@@ -158,18 +160,16 @@ func (m *message) lastArgs() []byte {
 }
 
 // turn returns the message in the form of a request.
-func (m *message) turn(*codec.State) round.Turn {
+func (m *message) turn(s *codec.State) round.Turn {
 	var t round.Turn
-	t.Text = scan.Text(m.text("content"))
-	out := []byte(`{"role":"assistant","content":`)
-	if content := m.text("content"); len(content) > 0 {
-		out = append(append(append(out, '"'), content...), '"')
-	} else {
-		out = append(out, "null"...)
-	}
+	out := []byte(`{"role":"assistant"`)
+	content := false
 	for _, x := range m.members {
-		if x.name == "content" && x.items == nil {
-			continue
+		if x.name == "content" {
+			t.Text, content = scan.Text(x.text), true
+		}
+		if x.items != nil && x.text != nil {
+			s.Lossy = true
 		}
 		out = append(append(append(out, `,"`...), x.name...), `":`...)
 		if x.items != nil {
@@ -177,6 +177,9 @@ func (m *message) turn(*codec.State) round.Turn {
 		} else {
 			out = append(append(append(out, '"'), x.text...), '"')
 		}
+	}
+	if !content {
+		out = append(out, `,"content":null`...)
 	}
 	var entries [][]byte
 	for i, c := range m.calls {

@@ -21,6 +21,7 @@ type Stream struct {
 	theirs    int   // the client's calls
 	ended     bool  // there was a reason to stop
 	message   message
+	chunkAt   chunk // the one at hand
 	end       []codec.Held
 	before    []codec.Held // of the round before
 	reasoning int64        // tokens of all rounds behind us
@@ -58,7 +59,8 @@ func (s *Stream) Event(o *codec.Out, e *codec.Event) {
 		}
 		return
 	}
-	c := chunk{data: e.Data}
+	s.chunkAt = chunk{data: e.Data}
+	c := &s.chunkAt
 	if !c.read() {
 		o.Pass(e) // the client will make of it what it can
 		return
@@ -76,7 +78,7 @@ func (s *Stream) Event(o *codec.Out, e *codec.Event) {
 		}
 		return
 	}
-	s.name(&c)
+	s.name(c)
 	if !scan.IsNull(c.usage) {
 		s.Usage, s.thought = readUsage(c.usage)
 	}
@@ -88,7 +90,7 @@ func (s *Stream) Event(o *codec.Out, e *codec.Event) {
 		s.hold(c.apply())
 		return
 	}
-	s.choice(o, e, &c)
+	s.choice(o, e, c)
 }
 
 // read finds the parts of a chunk; false if it is none.
@@ -204,6 +206,10 @@ func (s *Stream) hold(data []byte) {
 // choice takes a chunk with a piece of the answer.
 func (s *Stream) choice(o *codec.Out, e *codec.Event, c *chunk) {
 	delta, live := s.delta(c.delta)
+	if s.Blind {
+		o.Pass(e)
+		return
+	}
 	changed := len(delta) != len(c.delta) || len(delta) > 0 && &delta[0] != &c.delta[0]
 	finish := !scan.IsNull(c.finish)
 	if finish {
@@ -212,10 +218,10 @@ func (s *Stream) choice(o *codec.Out, e *codec.Event, c *chunk) {
 			s.Open[i].Whole = s.Open[i].Whole || s.OpenHere()
 		}
 	}
-	null := []byte("null")
 	switch {
 	case finish && s.Mine:
 		if live {
+			null := []byte("null")
 			o.Edit(e, c.with(delta, null, null))
 		}
 		if c.delta == nil {
@@ -267,6 +273,10 @@ func (s *Stream) delta(delta []byte) (rest []byte, live bool) {
 func (s *Stream) calls(list []byte) (entries [][]byte, changed bool) {
 	it := scan.Open(list, 0)
 	for it.Next() {
+		if len(s.message.calls) > maxCalls {
+			s.GiveUp()
+			return nil, s.Mine
+		}
 		c := s.message.call(it.Value)
 		if c == nil {
 			c = s.begin(it.Value)

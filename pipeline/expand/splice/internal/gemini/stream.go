@@ -25,6 +25,8 @@ type Stream struct {
 	theirs    int    // calls of the client
 	cut       bool   // a call of ours is being sent in pieces
 	turn      turn
+	chunkAt   chunk     // the one at hand
+	kept      [][]byte  // memory for parts
 	tokens    [2]tokens // of the rounds before, and of this one
 	end       []codec.Held
 	before    []codec.Held // of the round before
@@ -51,7 +53,8 @@ func New(s *codec.State) *Stream { return &Stream{State: s} }
 
 // Event implements codec.Codec.
 func (s *Stream) Event(o *codec.Out, e *codec.Event) {
-	c := chunk{data: e.Data}
+	s.chunkAt = chunk{data: e.Data}
+	c := &s.chunkAt
 	if !c.read() {
 		o.Pass(e) // the client will make of it what it can
 		return
@@ -69,15 +72,15 @@ func (s *Stream) Event(o *codec.Out, e *codec.Event) {
 		}
 		return
 	}
-	s.name(&c)
+	s.name(c)
 	if !scan.IsNull(c.usage) {
 		s.Usage, s.tokens[1] = readUsage(c.usage)
 	}
 	if !c.some {
-		s.pass(o, e, &c)
+		s.pass(o, e, c)
 		return
 	}
-	s.candidate(o, e, &c)
+	s.candidate(o, e, c)
 }
 
 // read finds the parts of a chunk; false if it is none.
@@ -207,6 +210,8 @@ func (s *Stream) candidate(o *codec.Out, e *codec.Event, c *chunk) {
 // parts takes new parts and returns those for the client; changed is false if
 // these are all, live if there is something in one of them.
 func (s *Stream) parts(list []byte) (kept [][]byte, changed, live bool) {
+	kept = s.kept[:0]
+	defer func() { s.kept = kept }()
 	it := scan.Open(list, 0)
 	for it.Next() {
 		p := read(it.Value)
@@ -216,7 +221,7 @@ func (s *Stream) parts(list []byte) (kept [][]byte, changed, live bool) {
 			s.Lossy = s.Lossy || p.more || mine && p.name == nil
 		}
 		if s.Grow(len(it.Value)) {
-			s.turn.add(&p, bytes.Clone(it.Value), mine)
+			s.turn.add(&p, it.Value, mine)
 		}
 		if mine {
 			changed = true

@@ -47,23 +47,26 @@ func (p *part) empty() bool {
 
 // turn collects the parts of a round.
 type turn struct {
-	parts        [][]byte
+	parts        []byte // with commas between them
 	ours, others []round.Call
 	text         []byte // decoded
 	signatures   []string
 }
 
-// add takes a part and its bytes.
+// add takes a part and its bytes, of which it keeps a copy.
 func (t *turn) add(p *part, value []byte, mine bool) {
 	if p.empty() {
 		return // answered with an error
 	}
-	t.parts = append(t.parts, value)
+	if t.parts != nil {
+		t.parts = append(t.parts, ',')
+	}
+	t.parts = append(t.parts, value...)
 	if len(p.signature) > 0 {
 		t.signatures = append(t.signatures, scan.Text(p.signature))
 	}
 	if !p.thought {
-		t.text = append(t.text, scan.Text(p.text)...)
+		t.text = scan.AppendText(t.text, p.text)
 	}
 	if p.call == nil {
 		return
@@ -83,7 +86,7 @@ func (t *turn) add(p *part, value []byte, mine bool) {
 
 func (t *turn) result() round.Turn {
 	return round.Turn{
-		Assistant: append(scan.Join([]byte(`{"role":"model","parts":`), t.parts), '}'),
+		Assistant: append(append([]byte(`{"role":"model","parts":[`), t.parts...), "]}"...),
 		Ours:      t.ours, Others: t.others, Text: string(t.text), Signatures: t.signatures,
 	}
 }

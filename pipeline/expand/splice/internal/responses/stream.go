@@ -48,7 +48,7 @@ type item struct {
 // event is an event and where its parts stand.
 type event struct {
 	data           []byte
-	typ            string
+	typ            []byte
 	index, seq     []byte
 	indexAt, seqAt int
 	response       []byte
@@ -68,7 +68,7 @@ func (s *Stream) Event(o *codec.Out, e *codec.Event) {
 		o.Pass(e) // the client will make of it what it can
 		return
 	}
-	switch ev.typ {
+	switch string(ev.typ) {
 	case "response.created", "response.queued", "response.in_progress":
 		if s.ID == "" {
 			s.ID = scan.Text(scan.Inner(scan.Path(ev.response, "id")))
@@ -108,7 +108,7 @@ func (ev *event) read() bool {
 	for it.Next() {
 		switch string(it.Name) {
 		case "type":
-			ev.typ = string(scan.Inner(it.Value))
+			ev.typ = scan.Inner(it.Value)
 		case "output_index":
 			n, ok := scan.Int(it.Value)
 			ev.index, ev.indexAt, ev.indexed, ev.up = it.Value, it.Start, ok, int(n)
@@ -249,11 +249,11 @@ func (s *Stream) other(o *codec.Out, e *codec.Event, ev *event) {
 		s.stray(o, e, ev)
 		return
 	case it.mine >= 0:
-		if c := &s.Open[it.mine]; ev.typ == "response.function_call_arguments.delta" {
+		if c := &s.Open[it.mine]; string(ev.typ) == "response.function_call_arguments.delta" {
 			c.Args = s.Append(c.Args, scan.Inner(ev.delta))
 		}
 		return
-	case ev.typ == "response.output_text.delta":
+	case string(ev.typ) == "response.output_text.delta":
 		it.text = s.Append(it.text, scan.Inner(ev.delta))
 		if s.Full && s.Mine {
 			return // the client must not have more than we know

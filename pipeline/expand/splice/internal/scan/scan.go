@@ -186,6 +186,14 @@ func Text(inner []byte) string {
 	return string(Unquote(inner))
 }
 
+// AppendText appends Text.
+func AppendText(out, inner []byte) []byte {
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return append(out, inner...)
+	}
+	return append(out, Unquote(inner)...)
+}
+
 // Unquote is Text as bytes of its own.
 func Unquote(inner []byte) []byte {
 	quoted := make([]byte, 0, len(inner)+2)
@@ -225,6 +233,10 @@ func blanks(doc []byte, at int) int {
 	return at
 }
 
+// nearby is how far a string is read byte by byte. Most names and many values
+// end sooner, and then a search costs more than it saves.
+const nearby = 20
+
 // stringEnd returns the place behind the string at a place; negative if there
 // is none.
 func stringEnd(doc []byte, at int) int {
@@ -232,7 +244,16 @@ func stringEnd(doc []byte, at int) int {
 		return -1
 	}
 	quote := at
-	for at++; at < len(doc); {
+	at++
+	for near := min(at+nearby, len(doc)); at < near; at++ {
+		switch doc[at] {
+		case '"':
+			return at + 1
+		case '\\':
+			at++ // whatever is escaped, a quote too
+		}
+	}
+	for at < len(doc) {
 		if quote < at { // searched once for each quote, not for each escape
 			i := bytes.IndexByte(doc[at:], '"')
 			if i < 0 {
@@ -244,7 +265,7 @@ func stringEnd(doc []byte, at int) int {
 		if escape < 0 {
 			return quote + 1
 		}
-		at += escape + 2 // whatever is escaped, a quote too
+		at += escape + 2
 	}
 	return -1
 }

@@ -2,6 +2,7 @@ package rewrite_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ func marking(t testing.TB, most int) (*rig, *pipeline.Memo) {
 		},
 		Markers: r.keys, Lossy: true, Counter: letters{}, Memo: memo,
 	})
+	r.pipeline = p
 	r.Rewriter = rewrite.New(rewrite.Config{
 		Pipeline: func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }, Store: r.store, MaxBody: most,
 	})
@@ -62,6 +64,44 @@ func TestMarksBesideEdits(t *testing.T) {
 		if s := stats.Snapshot(); len(s.Components) == 0 || s.Components[0].Component != "cacheinject" || s.Components[0].Acts != 1 {
 			t.Errorf("%s: stats %+v", name, s.Components)
 		}
+	}
+}
+
+// The expand tool goes behind the mark on the client's last tool.
+func TestMarksBesideTheTool(t *testing.T) {
+	t.Parallel()
+	text := strings.ReplaceAll(long(), "\n", `\n`)
+	for _, c := range []struct {
+		dialect wire.Dialect
+		body    string
+		head    string
+	}{
+		{wire.AnthropicMessages, string(blocks(3)), `{"name":"f","cache_control":{"type":"ephemeral"}},{"name":"context_guru_expand"`},
+		{
+			wire.BedrockConverse, `{"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]},"messages":[{"role":"user","content":[{"text":"Go."}]},` +
+				`{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":{}}}]},` +
+				`{"role":"user","content":[{"toolResult":{"toolUseId":"a","content":[{"text":"` + text + `"}]}}]}]}`,
+			`{"toolSpec":{"name":"f"}},{"cachePoint":{"type":"default"}},{"toolSpec":{"name":"context_guru_expand"`,
+		},
+	} {
+		r, _ := marking(t, 0)
+		loop := rewrite.New(rewrite.Config{
+			Pipeline: func(context.Context, rewrite.Choice) *pipeline.Pipeline { return r.pipeline }, Store: r.store,
+			Expand: rewrite.Expand{Resolver: rewrite.ResolverLoop, Inject: rewrite.InjectAlways},
+		})
+		request := rewrite.Request{Dialect: c.dialect, Model: "anthropic.claude-sonnet-4-5", Body: []byte(c.body), Tenant: "t"}
+		reply := loop.Rewrite(t.Context(), request)
+		out := string(reply.Body)
+		if reply.Report.Marks < 2 || reply.Report.Markers == 0 || !json.Valid(reply.Body) || !strings.Contains(out, c.head) {
+			t.Errorf("%s: %+v: %s", c.dialect, reply.Report, out)
+		}
+		reply.Release()
+		request.Body = []byte(out)
+		again := loop.Rewrite(t.Context(), request)
+		if again.Body != nil {
+			t.Errorf("%s: rewritten again: %s", c.dialect, again.Body)
+		}
+		again.Release()
 	}
 }
 

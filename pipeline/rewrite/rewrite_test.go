@@ -48,6 +48,8 @@ type rig struct {
 	*rewrite.Rewriter
 	store store.Store
 	keys  *pipeline.Keyring
+	// pipeline is set where a test makes a rewriter of its own of it.
+	pipeline *pipeline.Pipeline
 }
 
 func newRig(t testing.TB, change func(*rewrite.Config)) *rig {

@@ -1,6 +1,7 @@
 package extproc_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,6 +67,28 @@ func TestToolIsTold(t *testing.T) {
 	}
 	if attrs["contextguru.expand.tool"].AsString() != "injected" || attrs["contextguru.expand.tool_tokens"].AsInt64() == 0 || attrs["contextguru.expand.gate"].AsString() != "open" {
 		t.Errorf("span %v", attrs)
+	}
+}
+
+// TestQuestionsAboutAConversation checks that what asks about a conversation gets
+// what the conversation gets, though it does not say what the provider keeps.
+func TestQuestionsAboutAConversation(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{"/v1/responses/input_tokens": true, "/v1/responses": false} {
+		h := start(t, setup{rewriter: func(c *rewrite.Config) { c.Expand.Resolver = rewrite.ResolverLoop }})
+		body := `{"tools":[{"type":"function","name":"f"}],"input":"hi"}`
+		s := h.open(t, t.Context())
+		s.send(reqHeaders(headers(":method", "POST", ":path", path, "content-type", "application/json",
+			"content-length", strconv.Itoa(len(body)), "authorization", "Bearer a"), false))
+		s.recv()
+		s.send(reqBody(body, true))
+		out := string(s.recv().GetRequestBody().GetResponse().GetBodyMutation().GetBody())
+		if strings.Contains(out, "context_guru_expand") != want {
+			t.Errorf("%s: sent %q", path, out)
+		}
+		s.send(resHeaders(true, ":status", "200"))
+		s.recv()
+		s.ends()
 	}
 }
 

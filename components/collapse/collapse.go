@@ -5,8 +5,8 @@
 // does, and so do lines in between that report an
 // error, in their places and as they are, each different one once. Of more than
 // an output of max_tokens could hold, or than a quarter of all, the first and the
-// last stay and the others are counted. So are the lines of a file, a diff or a
-// search, of which none stays. Every gap is announced by a line of its own:
+// last stay and the others are counted, as are the lines of a diff or a listing.
+// A file that was read, or searched, reports none. Every gap is announced by a line of its own:
 //
 //	... (1960 lines omitted) <<cg:ID>> [full output: call context_guru_expand] lines 21-1980
 //	... (88 lines omitted) lines 1893-1980, 5 of them report errors
@@ -28,7 +28,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/contextguru/contextguru/components/internal/errview"
 	"github.com/contextguru/contextguru/components/internal/failed"
 	"github.com/contextguru/contextguru/components/internal/inside"
 	"github.com/contextguru/contextguru/components/internal/names"
@@ -102,7 +101,7 @@ func (c collapser) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segm
 	if !ok || end <= start {
 		return pipeline.Decline(reasonFewLines), nil
 	}
-	m, err := scan(ctx, s.Text[:start], s.Text[start:end], c.HeadLines+1, errview.Quoted(&s))
+	m, err := scan(ctx, &s, s.Text[:start], s.Text[start:end], c.HeadLines+1)
 	if err != nil {
 		return pipeline.Edit{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextguru/contextguru/components/internal/errline"
+	"github.com/contextguru/contextguru/components/internal/errview"
 	"github.com/contextguru/contextguru/components/internal/names"
 	"github.com/contextguru/contextguru/components/internal/wrapper"
 	"github.com/contextguru/contextguru/pipeline"
@@ -52,18 +53,17 @@ type line struct {
 }
 
 // scan reads the middle, which stands behind head and whose first line has the
-// given number. Lines that are
-// quoted are counted and do not stay.
-func scan(ctx context.Context, head, text string, first int, quoted func(line string) bool) (middle, error) {
+// given number. The segment says which lines may report errors.
+func scan(ctx context.Context, s *pipeline.Segment, head, text string, first int) (middle, error) {
 	m := middle{text: text, first: first}
-	var ahead, last []line // last is a ring of those behind the first ones
-	candidates := 0
+	var errors collected
 	seen := map[string]bool{}
 	var told []line // what a client put in for the model to heed
 	var reminders wrapper.ReminderLines
 	for raw := range strings.Lines(head) {
 		reminders.Holds(raw)
 	}
+	quoted, all := errview.Quoted(s)
 	for at := 0; at < len(text); m.lines++ {
 		if m.lines%linesPerCheck == 0 && ctx.Err() != nil {
 			return m, ctx.Err()
@@ -72,32 +72,55 @@ func scan(ctx context.Context, head, text string, first int, quoted func(line st
 		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
-		raw := text[at:end]
-		if reminders.Holds(raw) {
-			told = append(told, line{number: first + m.lines, start: at, end: end, errors: m.errors})
-		} else if errline.Is(raw) {
-			l := line{number: first + m.lines, start: at, end: end, errors: m.errors, error: true}
-			m.errors++
-			same := strings.TrimSpace(text[at:min(end, at+maxErrorBytes)])
-			switch {
-			case end-at > maxErrorBytes || seen[same] || quoted(raw): // once is enough
-			case len(ahead) < maxErrors/2:
-				ahead, seen[same] = append(ahead, l), true
-			case len(last) < maxErrors/2:
-				last = append(last, l)
-			default:
-				last[candidates%len(last)] = l
-				candidates++
-			}
-		}
+		raw, l := text[at:end], line{number: first + m.lines, start: at, end: end, errors: m.errors}
 		at = end
+		if reminders.Holds(raw) {
+			told = append(told, l)
+			continue
+		}
+		if all || !errline.Is(raw) {
+			continue
+		}
+		l.error = true
+		m.errors++
+		same := strings.TrimSpace(raw[:min(len(raw), maxErrorBytes)])
+		if len(raw) > maxErrorBytes || seen[same] || quoted(raw) {
+			continue // once is enough
+		}
+		errors.add(l)
+		if len(seen) < maxErrors {
+			seen[same] = true
+		}
 	}
-	for i := range last {
-		ahead = append(ahead, last[(candidates+i)%len(last)])
-	}
-	m.kept = append(fit(ahead, max(errorText, len(text)/errorShare)), told...)
+	m.kept = append(fit(errors.lines(), max(errorText, len(text)/errorShare)), told...)
 	slices.SortFunc(m.kept, func(a, b line) int { return a.number - b.number })
 	return m, nil
+}
+
+// collected is the first and the last of many lines.
+type collected struct {
+	first, last []line // last is a ring
+	more        int    // lines that fell out of the ring
+}
+
+func (c *collected) add(l line) {
+	switch {
+	case len(c.first) < maxErrors/2:
+		c.first = append(c.first, l)
+	case len(c.last) < maxErrors/2:
+		c.last = append(c.last, l)
+	default:
+		c.last[c.more%len(c.last)] = l
+		c.more++
+	}
+}
+
+func (c *collected) lines() []line {
+	all := c.first
+	for i := range c.last {
+		all = append(all, c.last[(c.more+i)%len(c.last)])
+	}
+	return all
 }
 
 // fit returns the lines that stay in so many bytes: the first and the last ones,

@@ -63,7 +63,10 @@ type Lines struct {
 // Find looks for the lines with errors of an output.
 func Find(ctx context.Context, s *pipeline.Segment) (Lines, error) {
 	l := Lines{seen: map[string]bool{}}
-	quoted := Quoted(s)
+	quoted, all := Quoted(s)
+	if all {
+		return l, nil
+	}
 	number := 0
 	for text := range strings.Lines(s.Text) {
 		if number%linesPerCheck == 0 && ctx.Err() != nil {
@@ -85,18 +88,19 @@ func Find(ctx context.Context, s *pipeline.Segment) (Lines, error) {
 	return l, nil
 }
 
-// Quoted returns a function that tells which lines of an output quote a file or
-// a search: their words for errors are part of what was found.
-func Quoted(s *pipeline.Segment) func(line string) bool {
+// Quoted returns a function that tells which lines of an output quote a file,
+// whose words for errors are part of what was found, and whether all do: the
+// call read a file or searched some.
+func Quoted(s *pipeline.Segment) (quoted func(line string) bool, all bool) {
 	switch {
 	case exact.ReadsFile(string(s.Tool), s.Args) || command.Searches(string(s.Tool), s.Args):
-		return func(string) bool { return true }
+		return nil, true
 	case exact.IsDiff(s.Text):
-		return inDiff
+		return inDiff, false
 	case exact.IsNumbered(s.Text):
-		return numbered
+		return numbered, false
 	default:
-		return func(string) bool { return false }
+		return func(string) bool { return false }, false
 	}
 }
 

@@ -44,7 +44,7 @@ func NewDetector() *Detector {
 			`^[\w.\[\]"']+\s*=\s`,
 			`^[\w.]+\(`,
 		),
-		numbered: either(`^\s*\d+(?:\t|→|\|)`),
+		numbered: either(`^\s*\d+(?:\t|→|\||:\s)`),
 		located:  either(`^[\w./-]+\.\w+[:-]\d+[:-]`),
 		named:    either(`(?i)^(?:.*_)?(?:errors?|exception|failure|stderr|traceback)$`),
 	}

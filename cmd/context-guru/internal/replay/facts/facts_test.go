@@ -120,6 +120,7 @@ func TestLinesOfWholes(t *testing.T) {
 	}{
 		{"in a document", `{"code": 1, "stdout": "ok\nerror: no disk\n", "error": "gone", "note": "gone"}`, []string{"error: no disk", "gone"}},
 		{"a numbered file", "  1\terror: a\n  2\terror: b\n  3\terror: c\n  4\terror: d\n", nil},
+		{"a file numbered otherwise", "1: a = 1\n2: raise ValueError:\n3:\n4:     error: b\n5: c = 2\n", nil},
 		{"code", "x = 1\nreturn x\nif x:\nerror: a\nimport y\n", nil},
 		{"a diff", "diff --git a b\n@@ -1 +1 @@\n-error: old\n+error: new\n error: kept\n", []string{"error: kept"}},
 		{"each once", "error: a\nerror: a\n", []string{"error: a"}},

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/contextguru/contextguru/pipeline/expand/loop"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 )
 
@@ -50,7 +51,11 @@ type exchange struct {
 	resEnd  bool   // the end of the response was sent
 	res     bool   // the response is in duplex
 
-	resBytes int64 // of the response, as far as it was echoed
+	resBytes int64 // of the response, as far as it was passed on
+
+	carries  bool           // the request went out with the expand tool
+	exchange *loop.Exchange // what answers to the model's calls are made of
+	reading  bool           // the response is read for such calls
 
 	held    int64 // bytes taken from the server's budget
 	reply   *rewrite.Reply
@@ -128,7 +133,10 @@ func (e *exchange) requestHeaders(h *extprocv3.HttpHeaders) *response {
 		return immediate(a)
 	}
 	r, why := inspect(e.headers, h.GetEndOfStream(), e.s.c.MaxBody)
-	if why == optIn && e.headers.bypassed() {
+	switch {
+	case why == optIn && e.continuation():
+		why = optOurs
+	case why == optIn && e.headers.bypassed():
 		why = optBypass
 	}
 	e.request = r
@@ -188,7 +196,7 @@ func (e *exchange) requestBody(b *extprocv3.HttpBody) []*response {
 	if body == nil {
 		return one(bodyReply(true, nil))
 	}
-	return one(bodyReply(true, replaceBody(body, decoded)))
+	return one(bodyReply(true, replaceBody(body, decoded, e.carries)))
 }
 
 // streamedBody collects a body that arrives in duplex, or echoes it when it
@@ -266,6 +274,7 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 	select {
 	case e.reply = <-done:
 		e.s.record(e, &e.reply.Report, time.Since(start))
+		e.keep()
 		return e.reply.Body, decoded
 	case <-ctx.Done():
 		// A step that does not look at its context still holds the body: its
@@ -303,15 +312,21 @@ func (e *exchange) responseHeaders(h *extprocv3.HttpHeaders) *response {
 		e.finish()
 		return headersReply(false, nil, nil)
 	}
+	common, mode := streamResponse()
 	if e.resMode == filterv3.ProcessingMode_FULL_DUPLEX_STREAMED {
 		e.res = true
+		if e.reading = e.readable(headers); !e.reading {
+			common = nil
+		}
+		return headersReply(false, common, nil)
+	}
+	if !e.override || !e.bodyEnd || e.resMode != filterv3.ProcessingMode_NONE {
 		return headersReply(false, nil, nil)
 	}
-	if !e.override || !e.bodyEnd || e.s.c.Envoy.SoleExtProc || e.resMode != filterv3.ProcessingMode_NONE {
+	if e.reading = e.readable(headers); !e.reading && e.s.c.Envoy.SoleExtProc {
 		return headersReply(false, nil, nil)
 	}
 	e.res, e.resMode = true, filterv3.ProcessingMode_FULL_DUPLEX_STREAMED
-	common, mode := streamResponse()
 	return headersReply(false, common, mode)
 }
 

@@ -74,7 +74,8 @@ const (
 	optTooLarge  optOut = "too_large"
 	optSignature optOut = "body_signature"
 	optEncoding  optOut = "content_encoding"
-	optBypass    optOut = "bypass" // asked for by the client
+	optOurs      optOut = "continuation" // a request of our own, on its way through the gateway again
+	optBypass    optOut = "bypass"       // asked for by the client
 )
 
 // request is what the headers tell about an exchange.

@@ -76,14 +76,18 @@ func bodyReply(isRequest bool, common *extprocv3.CommonResponse) *response {
 }
 
 // replaceBody puts a new request body in place, with the length it needs:
-// Envoy answers 500 to a changed body with the old length.
-func replaceBody(body []byte, decoded bool) *extprocv3.CommonResponse {
+// Envoy answers 500 to a changed body with the old length. With read the
+// response must come as it is, not compressed.
+func replaceBody(body []byte, decoded, read bool) *extprocv3.CommonResponse {
 	mutation := &extprocv3.HeaderMutation{SetHeaders: []*corev3.HeaderValueOption{{
 		Header:       &corev3.HeaderValue{Key: "content-length", RawValue: strconv.AppendInt(nil, int64(len(body)), 10)},
 		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 	}}}
 	if decoded {
-		mutation.RemoveHeaders = []string{"content-encoding"}
+		mutation.RemoveHeaders = append(mutation.RemoveHeaders, "content-encoding")
+	}
+	if read {
+		mutation.RemoveHeaders = append(mutation.RemoveHeaders, "accept-encoding")
 	}
 	return &extprocv3.CommonResponse{
 		HeaderMutation: mutation,

@@ -50,6 +50,8 @@ type Config struct {
 	PresetHeader bool
 	// Expand answers requests for ExpandPath with the path's query.
 	Expand func(ctx context.Context, method, query string, header func(name string) string) Answer
+	// Loop answers the model's calls; nil when the rewriter injects no tool.
+	Loop *Loop
 	// ExpandPath is reserved: such requests never reach the provider. Empty: none.
 	ExpandPath string
 	// Secret is demanded in SecretMetadata when set.
@@ -129,6 +131,9 @@ func (s *Server) Process(st stream) (err error) {
 			}
 		}
 		e.sent()
+		if e.reading {
+			return e.intercept(st)
+		}
 	}
 }
 

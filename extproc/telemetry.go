@@ -31,6 +31,7 @@ type telemetry struct {
 	conflicts, unknownPresets, puts, tool           metric.Int64Counter
 	inFlight                                        metric.Int64UpDownCounter
 	rewriting, component                            metric.Float64Histogram
+	loop                                            loopTelemetry
 
 	mu     sync.Mutex
 	models map[string]bool
@@ -57,6 +58,7 @@ func newTelemetry(tracer trace.Tracer, meter metric.Meter) (*telemetry, error) {
 	t.fresh = b.counter("contextguru.memo.misses", "{segment}", "Outputs decided anew rather than remembered.")
 	t.inFlight = b.gauge("contextguru.in_flight.bytes", "By", "Bytes reserved for the bodies held right now.")
 	t.rewriting = b.histogram("contextguru.rewrite.duration", "Time from the whole body to its reply.")
+	t.loop = newLoopTelemetry(&b)
 	t.component = b.histogram("contextguru.component.duration", "Time of one component on one new output.")
 	return t, b.err
 }

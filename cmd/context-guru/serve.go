@@ -136,7 +136,12 @@ func (s *service) start() error {
 func (s *service) processor(stats *rewrite.Stats) (*extproc.Server, error) {
 	resolver := &expand.Resolver{Keys: s.engine.keys, Originals: expand.Stored{Store: s.engine.store}}
 	tenants := expand.TenantOf{Header: s.c.Tenant.Header, Default: s.c.Tenant.Default, Keys: s.engine.keys}
+	answering, err := s.loop(tenants)
+	if err != nil {
+		return nil, err
+	}
 	return extproc.New(extproc.Config{
+		Loop:     answering,
 		Rewriter: s.engine.rewriter,
 		Stats:    stats,
 		Tenant: func(get func(string) string) string {

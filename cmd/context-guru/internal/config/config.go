@@ -182,6 +182,32 @@ type Expand struct {
 	// GateTokens is how much a conversation has to begin with, in front of the
 	// model's first message and without tools, to get the tool and markers.
 	GateTokens int `json:"gate_tokens"`
+	// GatewayURL is the gateway's own listener, scheme, host and port: where the
+	// requests go that continue an answer. loop needs it.
+	GatewayURL string     `json:"gateway_url"`
+	GatewayTLS GatewayTLS `json:"gateway_tls"`
+	// GatewayHTTP2 speaks HTTP/2 to an http:// URL without asking.
+	GatewayHTTP2 bool `json:"gateway_http2"`
+	// Rounds and Calls bound what one answer may take.
+	Rounds int `json:"rounds"`
+	Calls  int `json:"calls"`
+	// WindowBytes is how much of an original the model reads at once.
+	WindowBytes int64 `json:"window_bytes"`
+	// Timeout bounds the time of one answer, from the first call on.
+	Timeout Duration `json:"timeout"`
+	// KeepAlive is the time between two blank lines for a client that waits.
+	KeepAlive Duration `json:"keep_alive"`
+	// HeldBytes caps what one answer may hold in memory.
+	HeldBytes int64 `json:"held_bytes"`
+}
+
+// GatewayTLS is the TLS of the connections to the gateway's listener.
+type GatewayTLS struct {
+	// CAFile replaces the system's certificate authorities.
+	CAFile     string `json:"ca_file"`
+	CertFile   string `json:"cert_file"`
+	KeyFile    string `json:"key_file"`
+	ServerName string `json:"server_name"`
 }
 
 // Cache says how to spare the provider's prompt cache.

@@ -6,6 +6,9 @@ import (
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/preset"
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/expand"
+	"github.com/contextguru/contextguru/pipeline/expand/loop"
+	"github.com/contextguru/contextguru/pipeline/expand/splice"
 	"github.com/contextguru/contextguru/pipeline/models"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 )
@@ -33,7 +36,11 @@ func Default() *Config {
 			Memory: Memory{Bytes: 256 << 20, Entries: 100_000},
 			Redis:  Redis{Addresses: []string{}, Timeout: Duration(50 * time.Millisecond)},
 		},
-		Expand:     Expand{Resolver: ResolverNone, Path: "/context-guru/expand", Inject: InjectAuto, GateTokens: rewrite.DefaultGateTokens},
+		Expand: Expand{
+			Resolver: ResolverNone, Path: "/context-guru/expand", Inject: InjectAuto, GateTokens: rewrite.DefaultGateTokens,
+			Rounds: loop.DefaultRounds, Calls: loop.DefaultCalls, WindowBytes: expand.DefaultWindow,
+			Timeout: Duration(loop.DefaultTime), KeepAlive: Duration(loop.DefaultKeepAlive), HeldBytes: splice.DefaultHeld,
+		},
 		Preset:     preset.Default,
 		Components: map[string]json.RawMessage{},
 		Cache:      Cache{HorizonTokens: pipeline.DefaultHorizonTokens},

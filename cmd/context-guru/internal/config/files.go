@@ -173,3 +173,31 @@ func authorities(dir, setting, file string) (*x509.CertPool, error) {
 	}
 	return pool, nil
 }
+
+// GatewayTLS returns who may sign the gateway's certificate, nil for the
+// system's authorities, and what reads the certificate that we show, nil for
+// none: it is read anew for every connection, as it is renewed at times.
+func (c *Config) GatewayTLS() (*x509.CertPool, func() (*tls.Certificate, error), error) {
+	t := &c.Expand.GatewayTLS
+	var signers *x509.CertPool
+	var err error
+	if t.CAFile != "" {
+		if signers, err = authorities(c.dir, "ca_file", t.CAFile); err != nil {
+			return nil, nil, err
+		}
+	}
+	if t.CertFile == "" {
+		return signers, nil, nil
+	}
+	read := func() (*tls.Certificate, error) {
+		pair, err := keyPair(c.dir, t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		return &pair[0], nil
+	}
+	if _, err := read(); err != nil {
+		return nil, nil, err
+	}
+	return signers, read, nil
+}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/contextguru/contextguru/pipeline/expand/upstream"
 )
 
 var (
@@ -131,6 +133,7 @@ func (l *loader) expand() {
 	if l.c.Expand.Resolver == ResolverExternal && path == "" && l.c.Listen.HTTP == "" {
 		l.fault("expand.resolver", `external needs a way to ask for originals, got "" for both expand.path and listen.http`, "set one of them")
 	}
+	l.gateway()
 }
 
 func (l *loader) telemetry() {
@@ -188,4 +191,52 @@ func address(s string) string {
 		return fmt.Sprintf("must have a port, got %.60q", s)
 	}
 	return ""
+}
+
+// minKeepAlive keeps waiting clients from being flooded.
+const minKeepAlive = time.Second
+
+// gateway judges what the loop needs, and settles who resolves markers when the
+// file does not say.
+func (l *loader) gateway() {
+	x := &l.c.Expand
+	if x.GatewayURL != "" {
+		if _, err := upstream.ParseURL(x.GatewayURL); err != nil {
+			l.fault("expand.gateway_url", fmt.Sprintf("cannot be used: %v", err), "write the gateway's own listener, such as http://127.0.0.1:10000")
+		}
+	}
+	_, given := l.root.Find("expand", "resolver")
+	switch {
+	case !given && x.GatewayURL != "":
+		x.Resolver = ResolverLoop
+	case x.Resolver == ResolverLoop && x.GatewayURL == "":
+		l.fault("expand.resolver", `loop needs expand.gateway_url, got ""`, "name the gateway's own listener there: requests that continue an answer go through it")
+	}
+	for _, n := range []struct {
+		path  string
+		value int64
+		least int64
+	}{
+		{"expand.gate_tokens", int64(x.GateTokens), 0},
+		{"expand.rounds", int64(x.Rounds), 1},
+		{"expand.calls", int64(x.Calls), 1},
+		{"expand.window_bytes", x.WindowBytes, 1 << 10},
+		{"expand.held_bytes", x.HeldBytes, 64 << 10},
+	} {
+		if n.value < n.least {
+			l.fault(n.path, fmt.Sprintf("must be at least %d, got %d", n.least, n.value), "")
+		}
+	}
+	if x.KeepAlive.Std() < minKeepAlive {
+		l.fault("expand.keep_alive", fmt.Sprintf("must be at least %v, got %v", Duration(minKeepAlive), x.KeepAlive), "")
+	}
+	if x.Timeout.Std() < minKeepAlive {
+		l.fault("expand.timeout", fmt.Sprintf("must be at least %v, got %v", Duration(minKeepAlive), x.Timeout), "")
+	}
+	if t := &x.GatewayTLS; (t.CertFile == "") != (t.KeyFile == "") {
+		l.fault("expand.gateway_tls.cert_file", fmt.Sprintf("and gateway_tls.key_file must be given together, got %.60q and %.60q", t.CertFile, t.KeyFile), "")
+		return
+	}
+	_, _, err := l.c.GatewayTLS()
+	l.fileFault("expand.gateway_tls.", err)
 }

@@ -105,13 +105,10 @@ const (
 // Validate refuses an unknown resolver.
 func (r Resolver) Validate() error {
 	switch r {
-	case ResolverNone, ResolverExternal:
+	case ResolverNone, ResolverExternal, ResolverLoop:
 		return nil
-	case ResolverLoop:
-		return fmt.Errorf("must be none or external, got %q: this version does not answer the model's calls itself; "+
-			"use external when the client, an MCP server or GET on the expand path resolves markers, none for lossless edits only", string(r))
 	default:
-		return fmt.Errorf("must be none or external, got %.60q", string(r))
+		return fmt.Errorf("must be loop, external or none, got %.60q", string(r))
 	}
 }
 

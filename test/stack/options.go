@@ -17,6 +17,7 @@ type options struct {
 	secret       string
 	redis        *RedisOptions
 	otlp         bool
+	loop         bool
 	llm          []fakellm.Option
 	edits        []Edit
 	envoyEnv     []string
@@ -84,6 +85,10 @@ func WithOTLP() Option {
 		o.serviceEnv = append(o.serviceEnv, "OTEL_BSP_SCHEDULE_DELAY=100", "OTEL_METRIC_EXPORT_INTERVAL=200")
 	}
 }
+
+// WithLoop makes the services answer the model's calls themselves: they are told
+// where Envoy listens.
+func WithLoop() Option { return func(o *options) { o.loop = true } }
 
 // WithLLM configures the provider.
 func WithLLM(opts ...fakellm.Option) Option {

@@ -24,6 +24,7 @@ type Stack struct {
 
 	dir     string
 	o       *options
+	port    int // of Envoy's listener, when it has to be known before Envoy runs
 	mu      sync.Mutex
 	clients map[Protocol]*http.Client
 }
@@ -94,6 +95,13 @@ func (s *Stack) startServices(ctx context.Context) error {
 	if s.OTLP != nil {
 		defaults["telemetry"] = map[string]any{"otlp": map[string]any{"endpoint": s.OTLP.Addr(), "insecure": true}}
 	}
+	if s.o.loop {
+		var err error
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		defaults["expand"] = map[string]any{"gateway_url": "http://" + loopback(s.port)}
+	}
 	for i := range s.o.replicas {
 		service, err := newService(s.dir, i, s.o.config, defaults, s.o)
 		if err != nil {
@@ -138,6 +146,9 @@ func (s *Stack) startEnvoy(ctx context.Context) error {
 	// Port 0: Envoy takes a free one and tells which.
 	for _, address := range []Path{{"admin"}, ListenerPath()} {
 		c.Set(address.Then("address", "socket_address", "port_value"), 0)
+	}
+	if s.port > 0 { // the services had to know
+		c.Set(ListenerPath().Then("address", "socket_address", "port_value"), s.port)
 	}
 	setEndpoints(c, ClusterPath("llm"), []string{s.LLM.Addr()})
 	setEndpoints(c, ClusterPath(filterName), addresses)

@@ -32,10 +32,7 @@ func output() string {
 func (a asking) body(more ...string) []byte {
 	system := strings.Repeat("You are careful and say what you did. ", 100)
 	text, _ := json.Marshal(output())
-	tail := ""
-	for _, m := range more {
-		tail += "," + m
-	}
+	tail := strings.Join(append([]string{""}, more...), ",")
 	if a.d == chat.Anthropic {
 		return fmt.Appendf(nil, `{"model":"m","max_tokens":100,"stream":%v,"system":%q,"messages":[{"role":"user","content":"List it."},`+
 			`{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"ls","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":%s}]}%s],`+

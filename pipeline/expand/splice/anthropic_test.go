@@ -72,7 +72,7 @@ func (p anthropic) stream(a answer) []string {
 		list = append(list, named("content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i)), named("ping", `{"type": "ping"}`))
 	}
 	return append(list,
-		named("message_delta", fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d}}`, p.stopOf(a), a.out)),
+		named("message_delta", fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"x_end":1,"usage":{"output_tokens":%d}}`, p.stopOf(a), a.out)),
 		named("message_stop", `{"type":"message_stop"}`))
 }
 

@@ -144,6 +144,9 @@ func (chat) read(tb testing.TB, stream string) (s said) {
 			}
 		}
 		for _, choice := range c.Choices {
+			if choice.Finish == nil && strings.Contains(d, `"delta":{}`) {
+				tb.Errorf("%s says nothing", d)
+			}
 			if s.Stop != "" {
 				tb.Errorf("%s behind the stop", d)
 			}

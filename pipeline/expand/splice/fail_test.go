@@ -207,21 +207,33 @@ func TestCutMidCall(t *testing.T) {
 					break
 				}
 			}
+			s, out := begin(t, p)
+			for _, e := range events[:at] {
+				out.Write(s.Write([]byte(e)))
+			}
+			s.End()
+			out.Write(s.Finish()) // of half a call it is Fail
+			if strings.Contains(out.String(), tool) {
+				t.Errorf("%T: half a call let through\n%s", p, out)
+			}
 			x := run(t, streamed(p), [][]string{events[:at]})
 			turn := x.turns[0]
+			if x.out.String() != strings.ReplaceAll(out.String(), "the response ended too early", "cut off") {
+				t.Errorf("%T:\n%s\n%s", p, x.out.String(), out)
+			}
 			if len(turn.Ours) != 1 || !strings.HasPrefix(ours("").text, string(turn.Ours[0].Arguments)) || len(turn.Ours[0].Arguments) < 5 ||
 				turn.Complete || turn.Failed {
 				t.Errorf("%T: %+v", p, turn)
 			}
-			s := p.read(t, x.out.String())
+			have := p.read(t, x.out.String())
 			if len(blocks) == 1 {
-				if s.Failed == "" || s.Stop != "" {
-					t.Errorf("%T: %+v\n%s", p, s, x.out.String())
+				if have.Failed == "" || have.Stop != "" {
+					t.Errorf("%T: %+v\n%s", p, have, x.out.String())
 				}
 				continue
 			}
-			if s.Stop != cutWord(p) || len(s.Blocks) != 1 || s.Blocks[0] != text("a") || strings.Contains(x.out.String(), tool) {
-				t.Errorf("%T: %+v\n%s", p, s, x.out.String())
+			if have.Stop != cutWord(p) || len(have.Blocks) != 1 || have.Blocks[0] != text("a") {
+				t.Errorf("%T: %+v\n%s", p, have, x.out.String())
 			}
 		}
 	}
@@ -311,8 +323,25 @@ func TestErrorEvents(t *testing.T) {
 			s.Continue()
 			out.Write(s.Fail("busy"))
 			want = p.read(t, strings.Join(p.stream(let(p, []answer{first})), ""))
+			if p == (anthropic{}) && !strings.Contains(out.String(), `"x_end":1`) {
+				t.Errorf("not the end that the provider sent:\n%s", out)
+			}
 			compareAll(t, "in vain", want, p.read(t, out.String()), out.String())
 		})
+	}
+}
+
+// Behind the end of an answer there is nothing left to fail.
+func TestFailBehindTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, p := range streams() {
+		s, _ := begin(t, p)
+		for _, e := range p.stream(reply(0, text("a"))) {
+			s.Write([]byte(e))
+		}
+		if out := s.Fail("too late"); out != nil {
+			t.Errorf("%T: %q", p, out)
+		}
 	}
 }
 

@@ -196,7 +196,7 @@ func (s *Stream) last(e *codec.Event) {
 
 // check keeps an assistant turn that no provider would take from being used.
 func (s *Stream) check() {
-	if s.state.Lossy || s.state.Full || s.turn.Failed || !codec.Valid(s.turn.Assistant) {
+	if s.state.Lossy || s.turn.Failed || !codec.Valid(s.turn.Assistant) {
 		s.turn.Assistant = nil
 	}
 }
@@ -294,7 +294,7 @@ func (s *Stream) Fail(reason string) []byte {
 	switch {
 	case !s.out.Sent:
 		s.codec.Error(&s.out, reason)
-	case s.state.Letable() && (s.state.OpenHere() || !s.state.Said) && !s.theirs():
+	case s.state.Letable() && !s.theirs():
 		s.codec.Let(&s.out)
 	case s.state.Spoke:
 		s.codec.Finish(&s.out)

@@ -261,6 +261,30 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
+// The commas of an array fit what is in it.
+func TestArrayCommas(t *testing.T) {
+	t.Parallel()
+	item := func(part, finish string) string {
+		return `{"candidates":[{"content":{"parts":[` + part + `],"role":"model"}` + finish + `}]}`
+	}
+	end := `,"finishReason":"STOP"`
+	mine := item(`{"functionCall":{"name":"`+tool+`","args":{}}}`, "")
+	said := item(`{"text":"a"}`, "")
+	for _, first := range [][]string{
+		{"[", mine, ",\r\n", said, ",", item(``, end), "]"},
+		{" [\n", said, ",", mine, " , ", said, ",", item(`{"text":"b"}`, end), " ]\n"},
+		{"[", mine, ",", item(`{"text":"b"}`, end), "]"},
+	} {
+		for _, cut := range cuts {
+			x := run(t, splice.Config{Dialect: wire.Gemini}, [][]string{cut(first), cut([]string{"[", said, "\n,", said, ",", item(``, end), "]"})})
+			var list []geminiChunk
+			if err := json.Unmarshal(x.out.Bytes(), &list); err != nil || len(list) < 3 || len(x.turns) != 2 || strings.Contains(x.out.String(), tool) {
+				t.Errorf("%v: %s", err, x.out.String())
+			}
+		}
+	}
+}
+
 // A legacy function_call is none of ours, whatever its name.
 func TestFunctionCall(t *testing.T) {
 	t.Parallel()

@@ -39,9 +39,12 @@ const (
 )
 
 // DefaultGateTokens is the size of a preamble from which on the expand tool is
-// put into a conversation. Agents begin with more: their instructions alone have
-// thousands of tokens. What begins with less is mostly a single question, whose
-// few turns would pay for the tool and never use it.
+// put into a conversation. Agents begin with more: the shortest of the recorded
+// coding agents with 760, the tool-calling chats with 1600, and in both the open
+// gate saves more than the closed one (Anthropic's prices: 66 % against 4 %, and
+// 6.5 % against 6.0 %), with no conversation dearer by more than the tool. What
+// begins with less is mostly a single question, whose few turns would pay for the
+// tool and never use it.
 const DefaultGateTokens = 500
 
 // Expand says how requests are prepared for whoever reads originals back. It is

@@ -14,7 +14,7 @@ import (
 const (
 	// BypassHeader, true, lets a request go out byte for byte. Any client may
 	// send it: it asks for less, not for more.
-	BypassHeader = "x-context-guru-bypass"
+	BypassHeader = "x-context-guru-bypass" //nolint:gosec // the name of a header, no secret
 	// PresetHeader names the request's preset, and so does the gRPC metadata
 	// of the same name. Metadata comes from Envoy's configuration and is always
 	// heard; the header only where the hop in front of us keeps it from clients.

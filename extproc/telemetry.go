@@ -28,7 +28,7 @@ type telemetry struct {
 
 	exchanges, optOuts, bytes, tokens, edits, saved metric.Int64Counter
 	declines, faults, breaks, markers, fresh        metric.Int64Counter
-	conflicts, unknownPresets, puts, tool           metric.Int64Counter
+	conflicts, unknownPresets, puts, tool, skipped  metric.Int64Counter
 	inFlight                                        metric.Int64UpDownCounter
 	rewriting, component                            metric.Float64Histogram
 	loop                                            loopTelemetry
@@ -48,6 +48,7 @@ func newTelemetry(tracer trace.Tracer, meter metric.Meter) (*telemetry, error) {
 	t.edits = b.counter("contextguru.edits", "{edit}", "Edits of new outputs, by component.")
 	t.saved = b.counter("contextguru.tokens.saved", "{token}", "Tokens saved on new outputs, by component.")
 	t.declines = b.counter("contextguru.declines", "{segment}", "New outputs a component left alone, by reason.")
+	t.skipped = b.counter("contextguru.outputs.skipped", "{segment}", "New outputs no component was asked about, by reason.")
 	t.faults = b.counter("contextguru.faults", "{fault}", "Component failures that were undone, by reason.")
 	t.breaks = b.counter("contextguru.lossless_only", "{exchange}", "Exchanges that got lossless edits only, by reason.")
 	t.markers = b.counter("contextguru.markers", "{marker}", "Markers sent.")
@@ -173,6 +174,9 @@ func (t *telemetry) record(e *exchange, r *rewrite.Report, took time.Duration) {
 		t.breaks.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", r.Lossless)))
 	}
 	for _, output := range r.New {
+		if why := output.Outcome.Reason; why != "" {
+			t.skipped.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", string(why))))
+		}
 		for act := range output.Acts {
 			t.act(ctx, &act)
 		}

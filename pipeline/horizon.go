@@ -148,7 +148,7 @@ func (p *Pipeline) reconsider(ctx context.Context, r *run, index int, h horizon)
 	o.Acts = append([]Act(nil), first.Acts...)
 	s := r.t.Segments[index]
 	s.Text, s.Tokens, s.Args = text, first.Original.N, r.t.arguments(&s)
-	c := chain{p: p, original: text, segment: s, tokens: first.Tokens(true), price: first.price, outcome: &o}
+	c := chain{p: p, original: text, segment: s, rule: p.s.Tools.judge(s.Tool), tokens: first.Tokens(true), price: first.price, outcome: &o}
 	o.Lossy = nil
 	for i := range p.s.Steps {
 		if err := ctx.Err(); err != nil {

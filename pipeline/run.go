@@ -21,6 +21,8 @@ type Settings struct {
 	Lossy bool
 	// Hints appends a component's hint to its marker.
 	Hints bool
+	// Tools except the outputs of some tools.
+	Tools ToolRules
 	// Counter counts tokens.
 	Counter Counter
 	// Memo may be shared by pipelines and may be nil.
@@ -71,6 +73,7 @@ func New(s Settings) *Pipeline {
 			p.gist = r.Gist
 		}
 	}
+	field(s.Tools.parts()...)
 	field(fmt.Sprint(p.s.Lossy, s.Hints, s.HorizonTokens, s.Window), s.Counter.Encoding())
 	if s.Markers != nil {
 		field(s.Markers.ID())
@@ -160,11 +163,14 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 	o.original, o.final, o.gist = r.sum, r.sum, r.gistSum(p.gist, text)
 	r.gist = o.gist
 	o.Original = p.s.Counter.Count(text)
+	rule := p.s.Tools.judge(s.Tool)
 	switch {
 	case isExpandResult(&s):
 		o.Reason = ReasonExpandResult
 	case p.s.Markers != nil && p.s.Markers.Marked(text):
 		o.Reason = ReasonMarked
+	case rule == ReasonToolExcluded:
+		o.Reason = rule
 	}
 	if o.Reason != "" {
 		return o, ctx.Err()
@@ -174,7 +180,7 @@ func (p *Pipeline) decide(ctx context.Context, r *run, index int) (*Outcome, err
 	if p.looks {
 		s.Request.Tokens += r.before(index)
 	}
-	c := chain{p: p, original: text, segment: s, tokens: s.Tokens, price: s.Tokens, outcome: o}
+	c := chain{p: p, original: text, segment: s, rule: rule, tokens: s.Tokens, price: s.Tokens, outcome: o}
 	for i := range p.s.Steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -212,6 +218,7 @@ type chain struct {
 	p        *Pipeline
 	original string
 	segment  Segment // with the lossless edits; a lossy one is in outcome
+	rule     Reason  // for the segment's tool; lossy edits are out of the question when there is one
 	tokens   int     // of what is sent
 	price    int     // the same, with the dearest marker
 	outcome  *Outcome
@@ -226,6 +233,8 @@ func (c *chain) ask(ctx context.Context, index int, view View) error {
 	switch {
 	case c.outcome.Lossy != nil && (!early || !step.Fallback):
 		act.Reason = ReasonMarked
+	case c.rule != "" && step.Kind == KindOffload:
+		act.Reason = c.rule
 	case step.Kind == KindOffload && early && c.segment.IsError && c.segment.Tokens < HugeErrorTokens:
 		act.Reason = ReasonErrorResult
 	default:

@@ -20,7 +20,7 @@ type Stats struct {
 // NewStats returns empty sums.
 func NewStats() *Stats {
 	return &Stats{
-		total:      Totals{Verdicts: map[Verdict]int64{}, Reasons: map[string]int64{}, LosslessOnly: map[string]int64{}},
+		total:      Totals{Verdicts: map[Verdict]int64{}, Reasons: map[string]int64{}, LosslessOnly: map[string]int64{}, Skipped: map[string]int64{}},
 		components: map[string]*componentStats{},
 	}
 }
@@ -47,9 +47,11 @@ type Totals struct {
 	Bytes        Pair             `json:"bytes"`
 	// TokensSent counts every resend of an output, TokensUnique each output
 	// once, when it is new. They must not be added up.
-	TokensSent   Pair  `json:"tokens_sent"`
-	TokensUnique Pair  `json:"tokens_unique"`
-	Markers      int64 `json:"markers_sent"`
+	TokensSent   Pair `json:"tokens_sent"`
+	TokensUnique Pair `json:"tokens_unique"`
+	// Skipped counts new outputs that no component was asked about, by reason.
+	Skipped map[string]int64 `json:"outputs_skipped"`
+	Markers int64            `json:"markers_sent"`
 	// Conflicts counts markers not sent because the store holds another value.
 	Conflicts  int64 `json:"store_conflicts"`
 	MemoMisses int64 `json:"memo_misses"`
@@ -107,6 +109,9 @@ func (s *Stats) Add(r *Report) {
 	t.Conflicts += int64(r.Conflicts)
 	t.MemoMisses += int64(r.Fresh)
 	for _, output := range r.New {
+		if why := output.Outcome.Reason; why != "" {
+			t.Skipped[string(why)]++
+		}
 		for a := range output.Acts {
 			s.act(&a)
 		}
@@ -142,6 +147,7 @@ func (s *Stats) Snapshot() Snapshot {
 	out.Totals.Verdicts = clone(s.total.Verdicts)
 	out.Totals.Reasons = clone(s.total.Reasons)
 	out.Totals.LosslessOnly = clone(s.total.LosslessOnly)
+	out.Totals.Skipped = clone(s.total.Skipped)
 	for name, c := range s.components {
 		t := ComponentTotals{Component: name, Acts: c.acts, Faults: c.faults, Tokens: c.tokens, Refusals: clone(c.refusals)}
 		for _, n := range c.refusals {

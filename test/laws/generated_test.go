@@ -33,6 +33,9 @@ func TestGenerated(t *testing.T) {
 		{"generated", func(*rand.Rand) parts { return parts{steps: steps(t, nil)} }},
 		{"generated eager", func(*rand.Rand) parts { return parts{steps: steps(t, eager()), horizon: 1500} }},
 		{"generated gated", func(*rand.Rand) parts { return parts{steps: steps(t, gated()), messages: true} }},
+		{"generated with rules for tools", func(*rand.Rand) parts {
+			return parts{steps: steps(t, eager()), horizon: 1500, tools: someTools()}
+		}},
 		{"generated any order", func(rnd *rand.Rand) parts {
 			made := slices.DeleteFunc(steps(t, eager()), func(pipeline.Step) bool { return rnd.IntN(5) == 0 })
 			rnd.Shuffle(len(made), func(i, j int) { made[i], made[j] = made[j], made[i] })

@@ -94,6 +94,8 @@ type parts struct {
 	messages bool
 	// horizon is the distance of horizons in tokens; 0 is the product's default.
 	horizon int
+	// tools are the rules for outputs by the names of tools.
+	tools pipeline.ToolRules
 	// bare leaves the hints out.
 	bare bool
 	// bend, if set, changes what a replica would have sent. It is made anew for
@@ -139,7 +141,7 @@ func newSubject(tb testing.TB, p parts) *subject {
 		for e, c := range counters {
 			pipelines[e] = pipeline.New(pipeline.Settings{
 				Steps: p.steps, Markers: keys, Lossy: !p.lossless, Hints: !p.bare, Counter: counting{c}, Memo: memo,
-				HorizonTokens: p.distance(),
+				HorizonTokens: p.distance(), Tools: p.tools,
 			})
 		}
 		rewriter := rewrite.New(rewrite.Config{

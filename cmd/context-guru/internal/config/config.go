@@ -34,6 +34,8 @@ type Config struct {
 	// or was configured, with every default written out. A block that is written
 	// replaces the preset's whole block.
 	Components map[string]json.RawMessage `json:"components"`
+	// Tools except the outputs of some tools.
+	Tools pipeline.ToolRules `json:"tools"`
 	// AllowIrreversible permits components to lose text for good.
 	AllowIrreversible bool `json:"allow_irreversible"`
 

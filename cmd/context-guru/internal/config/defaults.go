@@ -43,6 +43,7 @@ func Default() *Config {
 		},
 		Preset:     preset.Default,
 		Components: map[string]json.RawMessage{},
+		Tools:      pipeline.ToolRules{Exclude: []pipeline.ToolGlob{}, LosslessOnly: []pipeline.ToolGlob{}},
 		Cache:      Cache{HorizonTokens: pipeline.DefaultHorizonTokens},
 		Models:     Models{Refresh: Duration(models.DefaultRefreshInterval)},
 		Memo:       Memo{Bytes: 64 << 20},

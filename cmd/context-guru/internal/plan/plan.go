@@ -132,7 +132,7 @@ func (p *Plan) Choose(choice rewrite.Choice) *pipeline.Pipeline {
 func (p *Plan) build(k kind) *pipeline.Pipeline {
 	line, _ := p.config.Line(k.preset)
 	return pipeline.New(pipeline.Settings{
-		Steps: line.Steps, Markers: p.maker.Keys, Lossy: p.config.Lossy(), Hints: p.config.Hints(),
+		Steps: line.Steps, Tools: p.config.Tools, Markers: p.maker.Keys, Lossy: p.config.Lossy(), Hints: p.config.Hints(),
 		Counter: p.maker.counters[k.encoding], Memo: p.maker.Memo,
 		HorizonTokens: p.config.Cache.HorizonTokens.Tokens(k.window), Window: k.window,
 	})

@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/contextguru/contextguru/pipeline"
@@ -94,5 +95,61 @@ func TestTriggersLookAtTheRequestAsItWas(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestToolGlob(t *testing.T) {
+	t.Parallel()
+	for glob, names := range map[pipeline.ToolGlob]struct{ yes, no []string }{
+		"read_*": {
+			[]string{"read_file", "read_", "mcp__disk__read_file", "disk.read_file", "disk/read_file", "disk:read_file", "a.b/c__read_x", "read_file__x", "read_disk.get"},
+			[]string{"read", "Read_file", "xread_file", "mcp__read__file", ""},
+		},
+		"mcp__disk__*": {[]string{"mcp__disk__get", "mcp__disk__", "mcp__disk__a/b.c"}, []string{"mcp__disk", "disk__get", "mcp__disk2__get", "x_mcp__disk__get"}},
+		"disk/*":       {[]string{"disk/get", "disk/a/b"}, []string{"disk.get", "x/disk/get", "disk"}},
+		"*":            {[]string{"", "a", "a/b", "a__", strings.Repeat("x", 5000)}, nil},
+		"*/get":        {[]string{"disk/get", "a/b/get"}, []string{"get", "disk.get"}},
+		"get":          {[]string{"get", "a__get", "a.get", "a/get", "a:get", "a___get"}, []string{"a_get", "get.a", "a-get", "get__", ""}},
+		"g?t[0-9]":     {[]string{"get1", "x.göt2"}, []string{"get", "geet1", "g/.t1"}},
+		`a\*`:          {[]string{"a*"}, []string{"ab"}},
+	} {
+		if err := glob.Validate(); err != nil {
+			t.Errorf("%s: %v", glob, err)
+		}
+		for _, name := range names.yes {
+			if !glob.Names(name) {
+				t.Errorf("%s does not name %.40q", glob, name)
+			}
+		}
+		for _, name := range names.no {
+			if glob.Names(name) {
+				t.Errorf("%s names %q", glob, name)
+			}
+		}
+	}
+	for _, glob := range []pipeline.ToolGlob{"", "[a", `a\`, "x[", "*[b-a"} {
+		if glob.Validate() == nil {
+			t.Errorf("%q is taken for a glob", glob)
+		}
+	}
+}
+
+// Rules that decide otherwise make another pipeline.
+func TestRulesForToolsAreInTheDigest(t *testing.T) {
+	t.Parallel()
+	seen := map[pipeline.Digest]int{}
+	for i, rules := range []pipeline.ToolRules{
+		{},
+		{Exclude: []pipeline.ToolGlob{"a"}},
+		{LosslessOnly: []pipeline.ToolGlob{"a"}},
+		{Exclude: []pipeline.ToolGlob{"a", "b"}},
+		{Exclude: []pipeline.ToolGlob{"a"}, LosslessOnly: []pipeline.ToolGlob{"b"}},
+		{Exclude: []pipeline.ToolGlob{"ab"}},
+	} {
+		d := pipeline.New(pipeline.Settings{Counter: pipelinetest.Words{}, Tools: rules}).Digest()
+		if other, taken := seen[d]; taken {
+			t.Errorf("rules %d and %d have one digest", other, i)
+		}
+		seen[d] = i
 	}
 }

@@ -2,6 +2,7 @@ package splice_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -21,8 +22,12 @@ const tool = "context_guru_expand"
 // block is a piece of what a model says.
 type block struct{ kind, text, name, id string }
 
-func text(s string) block              { return block{kind: "text", text: s} }
-func think(s string) block             { return block{kind: "think", text: s, id: "sig-" + s} }
+func text(s string) block  { return block{kind: "text", text: s} }
+func think(s string) block { return block{kind: "think", text: s, id: sealed(s)} }
+
+// sealed is what a provider makes of what only it can read.
+func sealed(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
 func redacted(s string) block          { return block{kind: "redacted", id: s} }
 func call(id, name, args string) block { return block{kind: "call", id: id, name: name, text: args} }
 func ours(id string) block             { return call(id, tool, `{"id":"abcdefghijklmnop2345"}`) }

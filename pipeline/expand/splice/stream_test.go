@@ -333,12 +333,12 @@ func TestAssistant(t *testing.T) {
 		p    speaker
 		want string
 	}{
-		{anthropic{}, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm \"x\"","signature":"sig-hm \"x\""},{"type":"redacted_thinking","data":"zzz"},` +
+		{anthropic{}, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm \"x\"","signature":"` + sealed("hm \"x\"") + `"},{"type":"redacted_thinking","data":"zzz"},` +
 			`{"type":"text","text":"😀 é\n"},{"type":"tool_use","id":"t1","name":"read_file","input":{"path":"a \"b\".go","n":[1,{"x":null}]}},` +
 			`{"type":"tool_use","id":"o1","name":"` + tool + `","input":{"id": 1.0}},{"type":"tool_use","id":"o2","name":"` + tool + `","input":{"INVALID_JSON":"{bad"}}]}`},
 		{chat{}, `{"role":"assistant","content":"😀 é\n \n","tool_calls":[{"id":"t1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"a \\\"b\\\".go\",\"n\":[1,{\"x\":null}]}"}},` +
 			`{"id":"o1","type":"function","function":{"name":"` + tool + `","arguments":"{\"id\": 1.0}"}},{"id":"o2","type":"function","function":{"name":"` + tool + `","arguments":"{bad"}}]}`},
-		{gemini{}, `{"role":"model","parts":[{"text":"hm \"x\"","thought":true,"thoughtSignature":"sig-hm \"x\""},{"text":"😀 é"},{"text":"\n"},{"text":" \n"},` +
+		{gemini{}, `{"role":"model","parts":[{"text":"hm \"x\"","thought":true,"thoughtSignature":"` + sealed("hm \"x\"") + `"},{"text":"😀 é"},{"text":"\n"},{"text":" \n"},` +
 			`{"functionCall":{"id":"t1","name":"read_file","args":{"path":"a \"b\".go","n":[1,{"x":null}]}}},{"functionCall":{"id":"o1","name":"` + tool + `","args":{"id": 1.0}}},` +
 			`{"functionCall":{"id":"o2","name":"` + tool + `","args":{"INVALID_JSON":"{bad"}}}]}`},
 	} {
@@ -370,7 +370,7 @@ func TestReasoningItems(t *testing.T) {
 	body = strings.Replace(body, `"output":[`, `"output":[`+empty+shown, 1)
 	x := run(t, splice.Config{Dialect: p.dialect()}, [][]string{{body}})
 	have := string(x.turns[0].Assistant)
-	if strings.Contains(have, `"id":"r"`) || !strings.Contains(have, `"id":"r2"`) || !strings.Contains(have, "sig-kept") {
+	if strings.Contains(have, `"id":"r"`) || !strings.Contains(have, `"id":"r2"`) || !strings.Contains(have, sealed("kept")) {
 		t.Errorf("%s", have)
 	}
 }

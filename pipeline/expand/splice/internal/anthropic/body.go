@@ -64,7 +64,7 @@ func (Body) Merge(bodies [][]byte, tool string, let bool) []byte {
 		merged = scan.Set(merged, "content", scan.Join(nil, blocks))
 	}
 	if last > 0 {
-		merged = scan.Set(merged, "usage", mergeUsage(scan.Path(merged, "usage"), message, output))
+		merged = scan.Set(merged, "usage", mergeUsage(scan.Path(merged, "usage"), message, message, output))
 		if id := scan.Path(bodies[0], "id"); id != nil {
 			merged = scan.Set(merged, "id", id)
 		}

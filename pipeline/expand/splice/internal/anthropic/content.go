@@ -177,22 +177,23 @@ func (t *turn) result() round.Turn {
 	return round.Turn{Assistant: message, Ours: t.ours, Others: t.others, Text: string(t.text), Signatures: t.signatures}
 }
 
-// mergeUsage returns a usage object that reports the input of the last round and
-// the output of all. What the object says of the input, it keeps.
-func mergeUsage(value []byte, last round.Usage, output int64) []byte {
+// mergeUsage returns a usage object that reports the output of all rounds. Input
+// that it does not report it takes from the last round, where that is needed to
+// correct what the first one has reported.
+func mergeUsage(value []byte, first, last round.Usage, output int64) []byte {
 	if value == nil {
 		value = []byte("{}")
 	}
 	for _, x := range []struct {
-		name string
-		n    int64
+		name     string
+		old, now int64
 	}{
-		{"input_tokens", last.Input},
-		{"cache_creation_input_tokens", last.CacheWrite},
-		{"cache_read_input_tokens", last.CacheRead},
+		{"input_tokens", first.Input, last.Input},
+		{"cache_creation_input_tokens", first.CacheWrite, last.CacheWrite},
+		{"cache_read_input_tokens", first.CacheRead, last.CacheRead},
 	} {
-		if old, _ := scan.Get(value, x.name); scan.IsNull(old) {
-			value = scan.Set(value, x.name, scan.Number(0, 0, x.n).New)
+		if have, _ := scan.Get(value, x.name); x.old != x.now && scan.IsNull(have) {
+			value = scan.Set(value, x.name, scan.Number(0, 0, x.now).New)
 		}
 	}
 	return scan.Set(value, "output_tokens", scan.Number(0, 0, output).New)

@@ -20,6 +20,7 @@ type Stream struct {
 	open    []block
 	turn    turn
 	started round.Usage // by message_start
+	first   round.Usage // by that of the first round, which the client has
 	calls   int         // of the client's, whole
 	end     ending
 	before  ending // of the round before
@@ -101,6 +102,7 @@ func (s *Stream) message(o *codec.Out, e *codec.Event, message []byte) {
 	s.Usage = readUsage(scan.Path(message, "usage"))
 	s.started = s.Usage
 	if s.Round == 0 {
+		s.first = s.Usage
 		o.Pass(e)
 	}
 }
@@ -289,7 +291,7 @@ func (s *Stream) finish(o *codec.Out, end ending, stop string) {
 	}
 	data := end.delta.Data
 	if made || s.Round > 0 {
-		data = scan.Set(data, "usage", mergeUsage(scan.Path(data, "usage"), s.Last(), s.Total()))
+		data = scan.Set(data, "usage", mergeUsage(scan.Path(data, "usage"), s.first, s.Last(), s.Total()))
 	}
 	o.AddHeld(end.delta, data)
 	o.AddHeld(end.stop, end.stop.Data)

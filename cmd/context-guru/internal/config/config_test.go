@@ -97,7 +97,7 @@ func TestFullIsRead(t *testing.T) {
 		{"expand.inject", c.Expand.Inject, InjectNever},
 		{"expand.gate_tokens", c.Expand.GateTokens, 1000},
 		{"steps", len(c.Steps()), 1},
-		{"step", string(c.Steps()[0].Config), `{"max_tokens":2000,"head_lines":20,"tail_lines":20,"skip":[],"strict":false,"ratio":0,"marker_mode":"off"}`},
+		{"step", string(c.Steps()[0].Config), `{"max_tokens":2000,"head_lines":20,"tail_lines":20,"keep_names":0,"skip":[],"strict":false,"ratio":0,"marker_mode":"off"}`},
 	} {
 		if diff := cmp.Diff(check.want, check.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", check.what, diff)

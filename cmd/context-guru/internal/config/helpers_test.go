@@ -14,6 +14,7 @@ type collapseSettings struct {
 	MaxTokens  int                 `json:"max_tokens"`
 	HeadLines  int                 `json:"head_lines"`
 	TailLines  int                 `json:"tail_lines"`
+	KeepNames  int                 `json:"keep_names"`
 	Skip       []string            `json:"skip"`
 	Strict     bool                `json:"strict"`
 	Ratio      float64             `json:"ratio"`

@@ -168,8 +168,8 @@ func TestPresetBringsSettings(t *testing.T) {
 		return line, c, doc.Err()
 	}
 	for data, want := range map[string]string{
-		"{}": `{"max_tokens":3000,"head_lines":40,"tail_lines":20,"skip":["read","view"],"strict":false,"ratio":0,"marker_mode":"full"}`,
-		"components: {collapse: {max_tokens: 5}}": `{"max_tokens":5,"head_lines":20,"tail_lines":20,"skip":["read","view"],"strict":false,"ratio":0,"marker_mode":"full"}`,
+		"{}": `{"max_tokens":3000,"head_lines":40,"tail_lines":20,"keep_names":0,"skip":["read","view"],"strict":false,"ratio":0,"marker_mode":"full"}`,
+		"components: {collapse: {max_tokens: 5}}": `{"max_tokens":5,"head_lines":20,"tail_lines":20,"keep_names":0,"skip":["read","view"],"strict":false,"ratio":0,"marker_mode":"full"}`,
 	} {
 		line, c, err := build(data, true)
 		if err != nil || len(line.Steps) != 2 || string(line.Steps[0].Config) != want {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextguru/contextguru/pipeline"
@@ -164,14 +165,17 @@ func besideOf(x *Exchange) (visible []piece, besides []besideCall, err error) {
 	return visible, besides, nil
 }
 
-// fallback makes pieces of a turn that could not be put together.
+// fallback makes pieces of a turn that could not be put together. Its calls
+// have reached the client, ours as well.
 func fallback(t *round.Turn) []piece {
 	pieces := []piece{{kind: kindText, text: t.Text}}
 	for _, s := range t.Signatures {
 		pieces = append(pieces, piece{kind: kindSigned, signature: digest(s)})
 	}
-	for i := range t.Others {
-		pieces = append(pieces, piece{kind: kindCall, id: t.Others[i].ID, name: t.Others[i].Name})
+	calls := slices.Concat(t.Ours, t.Others)
+	slices.SortStableFunc(calls, func(a, b round.Call) int { return a.Index - b.Index })
+	for i := range calls {
+		pieces = append(pieces, piece{kind: kindCall, id: calls[i].ID, name: calls[i].Name})
 	}
 	return pieces
 }

@@ -176,6 +176,7 @@ type run struct {
 	asked  map[string]int
 	missed int
 	hidden []Round
+	waits  bool // the last of hidden has been sent on, and the answer is not whole
 	l      *Ledger
 }
 
@@ -285,7 +286,7 @@ func (r *run) rounds(ctx, limited context.Context, turn *round.Turn) error {
 		case errors.As(err, &goneError{}):
 			return err
 		case err != nil:
-			return r.fail(err)
+			return r.fail(ctx, err, turn)
 		case next == nil:
 			return r.finish(ctx)
 		}
@@ -310,8 +311,9 @@ type failure struct {
 func (f *failure) Error() string { return f.reason + ": " + f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// fail finishes a message that cannot go on.
-func (r *run) fail(err error) error {
+// fail finishes a message that cannot go on. turn is the last one that was
+// answered, or could not be.
+func (r *run) fail(ctx context.Context, err error, turn *round.Turn) error {
 	r.l.Outcome, r.l.Reason, r.l.Err = Failed, ReasonUpstream, err
 	if f, ok := errors.AsType[*failure](err); ok {
 		r.l.Reason = f.reason
@@ -319,7 +321,29 @@ func (r *run) fail(err error) error {
 	if errors.Is(err, errTime) || errors.Is(err, context.DeadlineExceeded) {
 		r.l.Reason = ReasonTime
 	}
+	r.salvage(ctx, turn)
 	return r.out(r.stream.Fail("the answer could not be completed; try again"))
+}
+
+// salvage records the rounds of a message that is finished early. What the client
+// gets of its last round are the calls that nobody has answered, or else the text
+// that it has already.
+func (r *run) salvage(ctx context.Context, turn *round.Turn) {
+	last := turn
+	if n := len(r.hidden) - 1; n >= 0 {
+		switch {
+		case r.waits: // its calls were answered, and nobody read that
+			if r.stream.Said() {
+				return // there is half a round behind it, which nobody has read to its end
+			}
+			last, r.hidden = r.hidden[n].Turn, r.hidden[:n]
+		case turn.Text == "" && len(turn.Ours)+len(turn.Others) == 0:
+			last, r.hidden = r.hidden[n].Turn, r.hidden[:n]
+		}
+	}
+	if len(r.hidden) > 0 {
+		r.record(ctx, last, nil)
+	}
 }
 
 // answer deals with what the model said in one round. It returns what it said in
@@ -343,7 +367,6 @@ func (r *run) answer(ctx context.Context, turn *round.Turn) (*round.Turn, error)
 	}
 	kept := *turn
 	results := r.results(ctx, turn.Ours, len(r.hidden)+1 == r.d.c.Rounds)
-	r.hidden = append(r.hidden, Round{&kept, results})
 	exchange, err := turns.Exchange(nil, r.x.Dialect, kept.Assistant, results)
 	if err != nil {
 		return nil, &failure{ReasonTurn, err}
@@ -351,7 +374,11 @@ func (r *run) answer(ctx context.Context, turn *round.Turn) (*round.Turn, error)
 	if r.body, err = turns.Continue(nil, r.x.Dialect, r.body, exchange, r.d.c.MaxBody); err != nil {
 		return nil, &failure{ReasonTooLarge, err}
 	}
-	return r.next(ctx)
+	r.hidden = append(r.hidden, Round{&kept, results})
+	r.waits = true
+	next, err := r.next(ctx)
+	r.waits = err != nil
+	return next, err
 }
 
 // record keeps what the client will not send back.

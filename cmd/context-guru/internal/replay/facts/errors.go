@@ -31,7 +31,9 @@ func NewDetector() *Detector {
 			`(?i)\bexit(?:ed)?(?: with)?(?: status| code)?:?\s+[1-9]`,
 			`(?i)\b[1-9]\d*\s+(?:failed|failures?|errors?|failing)\b`,
 			`(?i)\b(?:failed to|cannot|could not|unable to) \w`,
-			`(?i)\b(?:command not found|no such file or directory|permission denied|undefined reference|segmentation fault|connection refused)\b`,
+			`(?i)\b(?:command not found|no such file or directory|permission denied|undefined reference|segmentation fault|connection refused|internal (?:server )?error)\b`,
+			`\b[EF]\d{3}\s+[a-z]`,           // what linters number
+			`(?i)^\W*failed tests?\s+[1-9]`, // a heading
 		),
 		harmless: either(
 			`(?i)\b(?:0|no|zero|without)\s+(?:errors?|fail(?:ures?|ed|ing)?|exceptions?)\b`,

@@ -94,6 +94,7 @@ func TestLines(t *testing.T) {
 		"java.io.IOException: Broken pipe", "Traceback (most recent call last):", "--- FAIL: TestX (0.00s)", "FAILED tests/test_a.py::test_b",
 		"not ok 3 - works", "npm ERR! code E404", "panic: runtime error", "make: *** [all] exit status 2", "3 failed, 0 errors in 2s",
 		"fatal: not a git repository", "bash: foo: command not found", "[ERROR] build stopped",
+		"- F821 undefined name 'x'", "[!] partial_d internal error...", "===== Failed Tests 1 =====",
 	} {
 		if got := d.Lines("fine\n  "+line+"\nfine\n", 9); !cmp.Equal(got, []string{line}) {
 			t.Errorf("%q: %q", line, got)

@@ -173,6 +173,9 @@ func usage(w io.Writer, fs *flag.FlagSet) {
 	}
 	fs.SetOutput(w)
 	fs.PrintDefaults()
+	if c.name == "replay" {
+		_, _ = io.WriteString(w, replayDetails)
+	}
 }
 
 func printVersion(_ context.Context, e env, args []string) int {

@@ -70,6 +70,31 @@ func dialectNames() string {
 	return strings.Join(names, ", ")
 }
 
+// replayDetails explain the command behind its flags.
+const replayDetails = `
+PATH is a file, or a folder with everything below it:
+  ID.FORMAT.json  a transcript: the last request of a conversation, as a client sent it. The requests
+                  before it end in front of each message of the model. FORMAT is openai, responses,
+                  anthropic, gemini or converse.
+  NAME.jsonl      a capture: one request per line, in the order they were sent, conversations mixed.
+                  A line is a body, or {"path": "/v1/messages", "body": {...}} with the request's path
+                  (or "url", or "dialect" and "model"); "body_base64" in the place of "body" keeps
+                  every byte.
+
+Every conversation is replayed turn by turn by the code of the service, with a store in memory.
+Bills are simulated: what a request begins with like an earlier one of its conversation is read from
+the provider's cache, the rest is written to it; answers are not billed. The exit code is 1 when
+anything happened that must not: an unplanned break of the prefix, a marker that does not lead back
+to the client's text, a fact or an error line that cannot be read any more.
+
+  context-guru replay logs/                                        what the defaults would do
+  context-guru replay -config cg.yaml -diff logs/                  every edit of a configuration
+  context-guru replay -compare off,balanced,auto logs/             presets side by side
+  context-guru replay -compare cg.yaml,dedup+collapse logs/        a file and a list of components
+  context-guru replay -compare off,auto -format markdown logs/     one table
+  context-guru replay -gate closed -model gpt-5,gpt-4o logs/       without the tool; as other models
+`
+
 // replayCommand shows what would have come of recorded conversations.
 func replayCommand(ctx context.Context, e env, args []string) int {
 	fs := flags("replay")

@@ -58,33 +58,54 @@ func readable(v Visibility) string {
 	return fmt.Sprintf("%.1f %%", 100*v.Readable())
 }
 
-// WriteMarkdown writes one table with a row for every folder and setup.
+// WriteMarkdown writes one table with a row for every setup and a column for
+// every folder.
 func WriteMarkdown(w io.Writer, reports []*Report) error {
 	p := &printer{w: w}
-	var names []string
+	var prices, folders []string
 	for i := range reports[0].Total.Bills {
-		names = append(names, reports[0].Total.Bills[i].Name)
+		prices = append(prices, reports[0].Total.Bills[i].Name)
 	}
-	p.line("| data | setup | %s | dearer bills (beyond the tool) | facts readable | error lines readable | planned breaks |", strings.Join(names, " | "))
-	p.line("|---|---|%s---:|---:|---:|---:|", strings.Repeat("---:|", len(names)))
-	for i := range reports[0].Folders {
-		for _, r := range reports {
-			p.row(r.Setup, r.Folders[i], names)
+	for _, s := range reports[0].Folders {
+		folders = append(folders, s.Name)
+	}
+	p.line("The bill as %s; facts and error lines of tool outputs that can be read without asking; conversations that are dearer, by whichever bill.", strings.Join(prices, " / "))
+	p.line("")
+	p.line("| | %s |", strings.Join(folders, " | "))
+	p.line("|---|%s", strings.Repeat("---|", len(folders)))
+	for _, r := range reports {
+		var cells []string
+		for _, s := range r.Folders {
+			cells = append(cells, cell(s, prices))
 		}
+		p.line("| %s | %s |", r.Setup, strings.Join(cells, " | "))
 	}
 	return p.err
 }
 
-func (p *printer) row(setup string, s *Set, names []string) {
-	cells := make([]string, len(names))
-	all, dearer, beyond := 0, 0, 0
-	for i, name := range names {
+// cell says of a folder what decides.
+func cell(s *Set, prices []string) string {
+	saved := make([]string, len(prices))
+	dearer, beyond := 0, 0
+	for i, name := range prices {
 		b := s.bill(name)
-		all, dearer, beyond = all+b.Conversations, dearer+b.Dearer, beyond+b.BeyondTool
-		if cells[i] = "–"; b.Conversations > 0 {
-			cells[i] = fmt.Sprintf("%+.1f %%", 0-round(b.SavedPercent, 1))
+		dearer, beyond = max(dearer, b.Dearer), max(beyond, b.BeyondTool)
+		if saved[i] = "–"; b.Conversations > 0 {
+			saved[i] = fmt.Sprintf("%+.1f", 0-round(b.SavedPercent, 1))
 		}
 	}
-	p.line("| %s | %s | %s | %d (%d) of %d | %s | %s | %d |", s.Name, setup, strings.Join(cells, " | "),
-		dearer, beyond, all, readable(s.Facts), readable(s.ErrorLines), s.Breaks.Planned)
+	text := fmt.Sprintf("%s %%<br>facts %s, errors %s<br>dearer %d of %d", strings.Join(saved, " / "), readable(s.Facts), readable(s.ErrorLines), dearer, s.most())
+	if beyond > 0 {
+		text += fmt.Sprintf(", %d by more than the tool", beyond)
+	}
+	return text
+}
+
+// most is the largest number of conversations that one bill is for.
+func (s *Set) most() int {
+	most := 0
+	for i := range s.Bills {
+		most = max(most, s.Bills[i].Conversations)
+	}
+	return most
 }

@@ -271,29 +271,6 @@ func TestNoToolWithoutLoop(t *testing.T) {
 	}
 }
 
-// TestNoToolWithoutMarkers checks that nobody pays for a tool that could never be
-// called: no component of the pipeline leaves a marker.
-func TestNoToolWithoutMarkers(t *testing.T) {
-	t.Parallel()
-	for _, inject := range []rewrite.Inject{rewrite.InjectAuto, rewrite.InjectAlways} {
-		r := loopRig(t, rewrite.Expand{Inject: inject}, func(c *rewrite.Config) {
-			keys, err := pipeline.NewKeyring(pipeline.Key{ID: "k", Secret: []byte("0123456789abcdef")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := pipeline.New(pipeline.Settings{
-				Steps:   []pipeline.Step{{Meta: pipeline.Meta{Name: "squeeze", Kind: pipeline.KindReformat}, Component: squeeze{}}},
-				Markers: keys, Lossy: true, Counter: letters{},
-			})
-			c.Pipeline = func(context.Context, rewrite.Choice) *pipeline.Pipeline { return p }
-		})
-		out, report := r.do(t, rewrite.Request{Body: chat(400, `"tools":[{"type":"function","function":{"name":"f"}}],`), Tenant: "t"})
-		if strings.Contains(out, tool.Name) || strings.Contains(out, "word  and") || report.Tool != rewrite.ToolNoMarkers || report.Gate != "" || report.Lossless != "" || report.ToolTokens != 0 {
-			t.Errorf("report %+v: %s", report, out)
-		}
-	}
-}
-
 // TestPassedThroughHasNoTool checks that a report never claims a tool that did
 // not go out.
 func TestPassedThroughHasNoTool(t *testing.T) {

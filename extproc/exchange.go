@@ -268,6 +268,9 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 	}
 	if !req.LosslessOnly {
 		req.Tenant = e.s.c.Tenant(e.headers.all)
+		if e.s.c.Loop != nil {
+			req.Tenants = e.s.c.Loop.Tenants(e.headers.all)
+		}
 	}
 	done := make(chan *rewrite.Reply, 1)
 	go func() { done <- e.s.c.Rewriter.Rewrite(ctx, req) }()

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/contextguru/contextguru/pipeline/expand/hidden"
 	"github.com/contextguru/contextguru/pipeline/expand/hop"
 	"github.com/contextguru/contextguru/pipeline/expand/loop"
 	"github.com/contextguru/contextguru/pipeline/expand/splice"
@@ -26,7 +27,10 @@ type Loop struct {
 	Driver *loop.Driver
 	// Hop tells our own continuations from other requests.
 	Hop *hop.Signer
-	// Tenants names a request's owner from its headers, as the hop header needs.
+	// Hidden remembers what clients do not see; nil remembers nothing.
+	Hidden *hidden.Keeper
+	// Tenants names a request's owner from its headers, one name per service key,
+	// the current one first. The first is what Config.Tenant returns.
 	Tenants func(header func(name string) string) []string
 }
 
@@ -66,15 +70,19 @@ func (e *exchange) keep() {
 		return
 	}
 	e.carries = true
+	tenants := e.s.c.Loop.Tenants(e.headers.all)
 	e.exchange = &loop.Exchange{
 		Dialect: e.request.dialect,
 		Text:    r.Originals.Text,
 		Request: upstream.Request{
 			Method: e.headers.get(":method"), Path: e.headers.get(":path"), Authority: e.headers.get(":authority"),
-			Tenants: e.s.c.Loop.Tenants(e.headers.all), Header: e.headers.http(),
+			Tenants: tenants, Header: e.headers.http(),
 			// The reply's memory goes back to its pool when it is sent.
 			Body: append([]byte(nil), r.Body...),
 		},
+	}
+	if k := e.s.c.Loop.Hidden; k != nil && r.Place != nil {
+		e.exchange.Record = loop.Keep(k, e.request.dialect, tenants, *r.Place)
 	}
 }
 

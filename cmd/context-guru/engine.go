@@ -9,6 +9,7 @@ import (
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/plan"
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/expand/hidden"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 	"github.com/contextguru/contextguru/pipeline/wire"
 	"github.com/contextguru/contextguru/store"
@@ -22,6 +23,7 @@ type engine struct {
 	memo     *pipeline.Memo
 	maker    *plan.Maker
 	rewriter *rewrite.Rewriter
+	hidden   *hidden.Keeper // nil unless the service answers the model's calls
 }
 
 // newEngine builds the engine. Both vocabularies are loaded here, so that a
@@ -49,6 +51,11 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 	if e.store, err = openStore(c, log); err != nil {
 		return nil, err
 	}
+	if c.Expand.Resolver == config.ResolverLoop {
+		if e.hidden, err = hidden.New(hidden.Config{Store: e.store, Keys: e.keys, TTL: c.Store.TTL.Std()}); err != nil {
+			return nil, err
+		}
+	}
 	e.rewriter = rewrite.New(rewrite.Config{
 		Pipeline: func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline {
 			return current.Choose(choice)
@@ -58,6 +65,7 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 		MaxBody: int(c.Limits.BodyBytes),
 		Limits:  wire.Limits{Segments: c.Limits.Segments},
 		Expand:  plan.Expand(c),
+		Hidden:  e.hidden,
 	})
 	return e, nil
 }

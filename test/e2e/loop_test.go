@@ -124,4 +124,46 @@ func loops(t *testing.T, s *stack.Stack, a asking, p stack.Protocol) {
 			t.Errorf("the provider got the credential %q, want %q", got, want)
 		}
 	}
+	if a.stream {
+		return
+	}
+	// The client goes on with what it saw, the model with what it did.
+	s.LLM.SetScript()
+	call.Body = a.body(a.goesOn(t, reply.Body)...)
+	_, next := exchange(t, s, call)
+	if err := chat.Prefix(requests[2].Body, next.Body); err != nil {
+		t.Errorf("the next turn: %v\n%.6000s", err, next.Body[min(len(next.Body), 60000):])
+	}
+}
+
+// goesOn is what a client sends behind an answer that calls its tool.
+func (a asking) goesOn(t *testing.T, answer []byte) []string {
+	t.Helper()
+	var reply struct {
+		Choices []struct{ Message json.RawMessage }
+		Content []json.RawMessage
+	}
+	if err := json.Unmarshal(answer, &reply); err != nil {
+		t.Fatal(err)
+	}
+	var id string
+	if a.d == chat.Anthropic {
+		var use struct{ ID string }
+		if err := json.Unmarshal(reply.Content[len(reply.Content)-1], &use); err != nil {
+			t.Fatal(err)
+		}
+		id = use.ID
+		content, _ := json.Marshal(reply.Content)
+		return []string{
+			`{"role":"assistant","content":` + string(content) + `}`,
+			fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"bin etc"}]}`, id),
+		}
+	}
+	var message struct {
+		Calls []struct{ ID string } `json:"tool_calls"`
+	}
+	if err := json.Unmarshal(reply.Choices[0].Message, &message); err != nil || len(message.Calls) != 1 {
+		t.Fatalf("%v in %s", err, answer)
+	}
+	return []string{string(reply.Choices[0].Message), fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"bin etc"}`, message.Calls[0].ID)}
 }

@@ -263,7 +263,7 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 		body, decoded = plain, true
 	}
 	req := rewrite.Request{
-		Dialect: e.request.dialect, Body: body, Model: e.request.model, Preset: e.preset, Aside: e.request.aside,
+		Dialect: e.request.dialect, Body: body, Model: e.request.model, Preset: e.preset, Aside: e.request.aside, Binary: e.request.binary,
 		LosslessOnly: e.version.belowFloor(e.s.c.Envoy.SoleExtProc),
 	}
 	if !req.LosslessOnly {

@@ -83,6 +83,7 @@ type request struct {
 	dialect  wire.Dialect
 	model    string // named in the path, or empty
 	aside    bool   // the path asks about a conversation
+	binary   bool   // the path is answered in binary
 	length   int64  // of the body on the wire
 	encoding string // content coding we can decode, or empty
 }
@@ -97,7 +98,8 @@ func inspect(h head, endOfStream bool, bodyCap int64) (request, optOut) {
 	if !ok {
 		return r, optPath
 	}
-	r.dialect, r.model, r.aside = dialect, wire.ModelInPath(h.get(":path")), wire.Aside(h.get(":path"))
+	path := h.get(":path")
+	r.dialect, r.model, r.aside, r.binary = dialect, wire.ModelInPath(path), wire.Aside(path), wire.Binary(path)
 	switch {
 	case !isJSON(h.get("content-type")):
 		return r, optNotJSON

@@ -70,13 +70,22 @@ func TestToolIsTold(t *testing.T) {
 	}
 }
 
-// TestQuestionsAboutAConversation checks that what asks about a conversation gets
-// what the conversation gets, though it does not say what the provider keeps.
-func TestQuestionsAboutAConversation(t *testing.T) {
+// TestToolByPath checks that what asks about a conversation gets what the
+// conversation gets, though it does not say what the provider keeps, and that what
+// is answered in binary gets no tool.
+func TestToolByPath(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]bool{"/v1/responses/input_tokens": true, "/v1/responses": false} {
+	const responses = `{"tools":[{"type":"function","name":"f"}],"input":"hi"}`
+	const converse = `{"messages":[{"role":"user","content":[{"text":"hi"}]}],"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]}}`
+	for path, want := range map[string]bool{
+		"/v1/responses/input_tokens": true, "/v1/responses": false,
+		"/model/m/converse": true, "/model/m/converse-stream": false,
+	} {
 		h := start(t, setup{rewriter: func(c *rewrite.Config) { c.Expand.Resolver = rewrite.ResolverLoop }})
-		body := `{"tools":[{"type":"function","name":"f"}],"input":"hi"}`
+		body := responses
+		if strings.Contains(path, "/model/") {
+			body = converse
+		}
 		s := h.open(t, t.Context())
 		s.send(reqHeaders(headers(":method", "POST", ":path", path, "content-type", "application/json",
 			"content-length", strconv.Itoa(len(body)), "authorization", "Bearer a"), false))

@@ -64,7 +64,7 @@ func compressBody(ctx context.Context, c compressInput) error {
 		return err
 	}
 	defer func() { _ = e.store.Close() }()
-	reply := e.rewriter.Rewrite(ctx, rewrite.Request{Dialect: dialect, Body: body, Model: wire.ModelInPath(c.path), Aside: wire.Aside(c.path), Tenant: "compress", Explain: c.explain})
+	reply := e.rewriter.Rewrite(ctx, rewrite.Request{Dialect: dialect, Body: body, Model: wire.ModelInPath(c.path), Aside: wire.Aside(c.path), Binary: wire.Binary(c.path), Tenant: "compress", Explain: c.explain})
 	defer reply.Release()
 	out := reply.Body
 	if out == nil {

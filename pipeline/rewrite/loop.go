@@ -101,8 +101,11 @@ func preamble(t *pipeline.Transcript) int {
 // any before.
 func (r *Rewriter) prepare(w *work, req Request, p *pipeline.Pipeline, t *pipeline.Transcript, report *Report) (state tool.State, lossless string) {
 	x := &r.c.Expand
-	if t.Kept && !req.Aside {
+	switch {
+	case t.Kept && !req.Aside:
 		return ToolLosslessOnly, LosslessKept
+	case req.Binary:
+		return ToolLosslessOnly, LosslessBinary
 	}
 	if !p.Offloads() {
 		return ToolNoMarkers, ""

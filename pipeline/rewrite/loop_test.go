@@ -209,6 +209,7 @@ func TestWhenTheToolIsPutIn(t *testing.T) {
 		{"kept", always, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses("")}, rewrite.ToolLosslessOnly, "", rewrite.LosslessKept},
 		{"not kept", 0, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses(`"store":false,`)}, tool.Injected, rewrite.GateOpen, ""},
 		{"counted", 0, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses(""), Aside: true}, tool.Injected, rewrite.GateOpen, ""},
+		{"binary", always, 0, rewrite.Request{Body: chat(400, some), Binary: true}, rewrite.ToolLosslessOnly, "", rewrite.LosslessBinary},
 		{"held", always, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses(`"store":false,"previous_response_id":"r",`)}, rewrite.ToolLosslessOnly, "", rewrite.LosslessServerHeld},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -34,6 +34,7 @@ const (
 	LosslessAsked      = "asked"       // the caller allowed no marker
 	LosslessStore      = "store"       // the store did not acknowledge the originals
 	LosslessKept       = "kept"        // a later request may continue this one without holding it
+	LosslessBinary     = "binary"      // the answer, and a call in it, cannot be read
 	LosslessGate       = "gate"        // the conversation is too small for the expand tool
 	LosslessNoTool     = "no_tool"     // the expand tool cannot or must not be put in: see Report.Tool
 	LosslessServerHeld = "server_held" // the provider keeps history that the request does not hold

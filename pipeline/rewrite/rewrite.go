@@ -82,6 +82,9 @@ type Request struct {
 	LosslessOnly bool
 	// Aside says that the request asks about a conversation: see [wire.Aside].
 	Aside bool
+	// Binary says that the answer cannot be read, and so no call in it: see
+	// [wire.Binary].
+	Binary bool
 	// Explain fills in the report's Explained.
 	Explain bool
 }

@@ -77,6 +77,13 @@ func Aside(path string) bool {
 		":countTokens", "/count-tokens:rawPredict")
 }
 
+// Binary reports that a request path is answered by a stream of binary frames,
+// as Bedrock does, which nobody here can read.
+func Binary(path string) bool {
+	path = plain(path)
+	return ends(path, "/converse-stream", "/invoke-with-response-stream")
+}
+
 // plain is a path without its query, decoded if it can be.
 func plain(path string) string {
 	if i := strings.IndexAny(path, "?#"); i >= 0 {

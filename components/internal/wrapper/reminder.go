@@ -11,9 +11,10 @@ const (
 )
 
 // Reminders returns what a client has put into an output for the model to heed,
-// tags included, in order. A tag that is never closed is plain text.
+// tags included, in order and each once. A tag that is never closed is plain text.
 func Reminders(text string) []string {
 	var all []string
+	seen := map[string]bool{}
 	for {
 		start := strings.Index(text, reminderOpen)
 		if start < 0 {
@@ -24,7 +25,10 @@ func Reminders(text string) []string {
 			return all
 		}
 		end := start + n + len(reminderClose)
-		all = append(all, text[start:end])
+		if reminder := text[start:end]; !seen[reminder] {
+			seen[reminder] = true
+			all = append(all, reminder)
+		}
 		text = text[end:]
 	}
 }

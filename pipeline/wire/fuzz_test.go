@@ -96,6 +96,9 @@ func checkParse(t *testing.T, d Dialect, body []byte) {
 // commas and white space around them, and as many as there are messages.
 func checkOutline(t *testing.T, o Outline, got *pipeline.Transcript) {
 	t.Helper()
+	if o.Cut {
+		return
+	}
 	var rest []byte
 	at := o.Value.Start
 	for _, e := range o.Elements {

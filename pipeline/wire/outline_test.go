@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,6 +82,22 @@ func TestSpliceRaw(t *testing.T) {
 		out, err := Splice(nil, body, c.patches)
 		if string(out) != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%s: %s, %v", fmt.Sprint(c.patches), out, err)
+		}
+	}
+}
+
+// Many elements are not listed.
+func TestOutlineIsBounded(t *testing.T) {
+	t.Parallel()
+	p := NewParser(Limits{Segments: 3})
+	for n, cut := range map[int]bool{0: false, 3: false, 4: true, 1000: true} {
+		body := `{"messages":[` + strings.TrimSuffix(strings.Repeat("{},", n), ",") + `]}`
+		if _, err := p.Parse(OpenAIChat, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		o := p.Outline()
+		if o.Cut != cut || (len(o.Elements) == n) == cut || o.Value.End != len(body)-1 || cap(o.Elements) > 8 {
+			t.Errorf("%d elements: %+v", n, o)
 		}
 	}
 }

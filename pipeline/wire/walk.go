@@ -106,6 +106,9 @@ type Outline struct {
 	Value pipeline.Span
 	// Elements are the elements of the list, in order: messages, items, contents.
 	Elements []Element
+	// Cut reports that there are more elements than a transcript may have segments.
+	// Then none is listed, so that a body of nothing but brackets costs no memory.
+	Cut bool
 }
 
 // Element is one element of a conversation.
@@ -124,6 +127,13 @@ func (p *Parser) Outline() Outline { return p.outline }
 // note adds the element just read to the outline. An element was read, so the
 // conversation's first byte is there.
 func (p *Parser) note(assistant bool) {
+	if p.outline.Cut {
+		return
+	}
+	if len(p.outline.Elements) >= p.limits.Segments {
+		p.outline.Elements, p.outline.Cut = p.outline.Elements[:0], true
+		return
+	}
 	from := p.outline.Value.Start
 	if p.body[from] == '[' {
 		from++

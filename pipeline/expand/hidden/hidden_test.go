@@ -208,3 +208,23 @@ func TestMerge(t *testing.T) {
 		}
 	}
 }
+
+// Turns of more pieces than any model makes cost no more than reading them.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	for name, s := range shapes() {
+		for what, turn := range map[string]string{
+			"pieces":  s.elements(slices.Repeat([]string{s.text("x")}, 5000)...),
+			"calls":   s.elements(slices.Repeat([]string{s.call("x", expandTool)}, 5000)...),
+			"members": "{" + strings.Repeat(`"a":1,`, 5000) + `"role":"assistant"}`,
+			"depth":   `{"role":"assistant","content":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`,
+			"number":  `{"role":"assistant","content":7,"parts":7,"tool_calls":7}`,
+		} {
+			body := s.body(turn, s.results("sh_1"))
+			got, report := newRig(t, nil, nil).restore(t, s.dialect, body, func(round.Call) (round.Result, bool) { return round.Result{Text: "x"}, true })
+			if got != body && name != "chat" || report.Turns != 0 {
+				t.Errorf("%s, %s: %+v", name, what, report)
+			}
+		}
+	}
+}

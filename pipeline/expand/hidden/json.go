@@ -62,10 +62,15 @@ func (s *scanner) members(at pipeline.Span) ([]member, bool) {
 	return list, true
 }
 
-// mostMembers bounds the comparison of names. Messages have a handful.
-const mostMembers = 64
+const (
+	// mostMembers bounds the comparison of names. Messages have a handful.
+	mostMembers = 64
+	// mostItems bounds the pieces of a turn. Turns have a few dozen.
+	mostItems = 4096
+)
 
-// items returns the elements of a list, and false when the value is none.
+// items returns the elements of a list, and false when the value is none or has
+// more of them than any turn has pieces.
 func (s *scanner) items(at pipeline.Span) ([]pipeline.Span, bool) {
 	s.begin(at)
 	if s.dec.PeekKind() != '[' {
@@ -81,6 +86,9 @@ func (s *scanner) items(at pipeline.Span) ([]pipeline.Span, bool) {
 			return nil, false
 		}
 		list = append(list, s.last(at, value))
+		if len(list) > mostItems {
+			return nil, false
+		}
 	}
 	return list, true
 }

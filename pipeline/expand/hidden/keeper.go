@@ -103,13 +103,6 @@ func defaulted[T time.Duration | int](v, fallback T) T {
 	return v
 }
 
-// known returns what is remembered of a name.
-func (k *Keeper) known(o owned) (*entry, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.recent.Get(o)
-}
-
 // remember keeps a record, or that there is none.
 func (k *Keeper) remember(o owned, data []byte) {
 	k.mu.Lock()

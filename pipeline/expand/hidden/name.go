@@ -25,11 +25,14 @@ func RootOf(preamble iter.Seq[string]) (r Root) {
 		return r
 	}
 	h := sha256.New()
-	var size [8]byte
+	buffer := make([]byte, 4<<10) // texts are long, and copies of them longer
 	for text := range preamble {
-		binary.LittleEndian.PutUint64(size[:], uint64(len(text)))
-		h.Write(size[:])
-		h.Write([]byte(text))
+		h.Write(binary.LittleEndian.AppendUint64(buffer[:0], uint64(len(text))))
+		for rest := text; rest != ""; {
+			n := copy(buffer, rest)
+			h.Write(buffer[:n])
+			rest = rest[n:]
+		}
 	}
 	h.Sum(r[:0])
 	return r

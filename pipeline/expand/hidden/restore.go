@@ -65,6 +65,9 @@ type visit struct {
 	from, to int // its elements
 	names    []name
 	ours     bool
+	// record is the record under one of its names, if there is one.
+	record *entry
+	by     int // the name that it is known by
 }
 
 // Restore finds the turns of a request that had hidden rounds and says how they
@@ -73,24 +76,17 @@ type visit struct {
 func (k *Keeper) Restore(ctx context.Context, req Request) Restored {
 	r := &reader{dialect: req.Dialect}
 	r.body = req.Transcript.Body
-	out := Restored{Place: Place{root: RootOf(req.Transcript.Preamble), taken: map[name]bool{}}}
+	out := Restored{Place: Place{root: RootOf(req.Transcript.Preamble), taken: make(map[name]bool, len(req.Outline.Elements)/2)}}
 	visits := k.visits(r, req.Outline.Elements, &out.Place)
 	if len(req.Tenants) > 0 {
-		var names []name
-		for i := range visits {
-			for _, n := range visits[i].names {
-				if _, ok := k.known(owned{req.Tenants[0], n}); !ok {
-					names = append(names, n)
-				}
-			}
-		}
-		if out.Asked = len(names); len(names) > 0 {
-			out.StoreError = k.ask(ctx, req.Tenants, names)
+		unknown := k.find(req.Tenants[0], visits)
+		if out.Asked = len(unknown); len(unknown) > 0 {
+			out.StoreError = k.ask(ctx, req.Tenants, unknown)
+			k.find(req.Tenants[0], visits)
 		}
 	}
 	for i := range visits {
 		v := &visits[i]
-		// A turn that can be read once can be read again.
 		rec := k.recordOf(ctx, req.Tenants, v)
 		if rec == nil && (!v.ours || req.Answer == nil) {
 			continue
@@ -108,7 +104,7 @@ func (k *Keeper) Restore(ctx context.Context, req Request) Restored {
 			}
 		}
 		if v.ours && req.Answer != nil {
-			out.Healed += p.heal(req.Answer)
+			out.Healed += p.heal(req.Answer, mostHealed-out.Healed)
 		}
 		out.Patches = append(out.Patches, p.sorted()...)
 	}
@@ -117,7 +113,7 @@ func (k *Keeper) Restore(ctx context.Context, req Request) Restored {
 
 // visits walks over the conversation.
 func (k *Keeper) visits(r *reader, elements []wire.Element, place *Place) []visit {
-	var list []visit
+	list := make([]visit, 0, len(elements)/2+1)
 	for i := 0; i < len(elements); {
 		if !elements[i].Assistant {
 			place.context = contextOf(place.context, k.textsOf(r, elements[i].Span))
@@ -138,22 +134,35 @@ func (k *Keeper) visits(r *reader, elements []wire.Element, place *Place) []visi
 	return list
 }
 
+// find notes what is known of the turns, and returns the names of which nothing is.
+func (k *Keeper) find(tenant string, visits []visit) (unknown []name) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range visits {
+		v := &visits[i]
+		for j, n := range v.names {
+			switch e, ok := k.recent.Get(owned{tenant, n}); {
+			case !ok:
+				unknown = append(unknown, n)
+			case e.data != nil && v.record == nil:
+				v.record, v.by = e, j
+			}
+		}
+	}
+	return unknown
+}
+
 // recordOf returns the record of a turn, or nil.
 func (k *Keeper) recordOf(ctx context.Context, tenants []string, v *visit) *record {
-	if len(tenants) == 0 {
+	if v.record == nil {
 		return nil
 	}
-	for _, n := range v.names {
-		e, ok := k.known(owned{tenants[0], n})
-		if !ok || e.data == nil {
-			continue
-		}
-		if rec, err := decode(e.data); err == nil {
-			k.renew(ctx, tenants, n, e)
-			return rec
-		}
+	rec, err := decode(v.record.data)
+	if err != nil {
+		return nil
 	}
-	return nil
+	k.renew(ctx, tenants, v.names[v.by], v.record)
+	return rec
 }
 
 // Merge merges the patches of a restoration with edits of the same body, both in

@@ -81,6 +81,9 @@ func (r *reader) word(at pipeline.Span) string {
 func (r *reader) turn(elements []wire.Element) (t said, ok bool) {
 	t.at = pipeline.Span{Start: elements[0].Span.Start, End: elements[len(elements)-1].Span.End}
 	if r.dialect == wire.OpenAIResponses {
+		if len(elements) > mostItems {
+			return said{}, false
+		}
 		for _, e := range elements {
 			p, ok := r.item(e.Span)
 			if !ok {

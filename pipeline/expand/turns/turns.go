@@ -151,6 +151,9 @@ func appending(body []byte, o wire.Outline, elements []byte) ([]wire.Patch, erro
 	}
 	switch body[o.Value.Start] {
 	case '[':
+		if o.Cut {
+			return nil, fmt.Errorf("%w: the request has too many elements", ErrTurn)
+		}
 		if len(o.Elements) == 0 {
 			return []wire.Patch{insert(o.Value.Start+1, "", "")}, nil
 		}

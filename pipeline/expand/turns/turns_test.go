@@ -207,6 +207,15 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A conversation of more elements than anybody looks at is not continued.
+func TestTooManyElements(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"messages":[` + strings.Repeat(`{},`, wire.DefaultSegments) + `{}]}`)
+	if out, err := turns.Continue(nil, wire.OpenAIChat, body, []byte(`{}`), 0); !errors.Is(err, turns.ErrTurn) {
+		t.Errorf("%v, %d bytes", err, len(out))
+	}
+}
+
 func FuzzContinue(f *testing.F) {
 	names := []wire.Dialect{wire.OpenAIChat, wire.AnthropicMessages, wire.AnthropicPlatform, wire.OpenAIResponses, wire.Gemini, wire.BedrockConverse}
 	all := dialects()
@@ -219,7 +228,7 @@ func FuzzContinue(f *testing.F) {
 	f.Add(byte(0), []byte("{\"messages\":[\n1\n,{} ]}"), " ")
 	f.Fuzz(func(t *testing.T, which byte, body []byte, text string) {
 		d := names[int(which)%len(names)]
-		if _, err := wire.NewParser(wire.Limits{}).Parse(d, body); err != nil {
+		if _, err := wire.NewParser(wire.Limits{}).Parse(d, body); err != nil || len(body) > wire.DefaultSegments {
 			return
 		}
 		continued(t, d, body, []byte(all[d][1]), results(text, "second"))

@@ -25,7 +25,9 @@ const (
 	external = "expand: {resolver: external}\n"
 	// steady is the same with horizons too far away to come: nothing that was
 	// sent may ever change.
-	steady = external + "cache: {horizon_tokens: 100000000}\n"
+	steady = external + "cache: {horizon_tokens: 100000000}\n" +
+		// auto without toon, which the laws about whole requests cannot read
+		"pipeline: [textclean, format, dedup, searchfold, failed_run, mask, smartcrush, extract, collapse, linecap]\n"
 )
 
 // patience bounds every wait of a test: far longer than anything takes, so that

@@ -92,6 +92,9 @@ func explain(w io.Writer, r *rewrite.Report) error {
 	if r.Lossless != "" {
 		line("lossless edits only\t%s", r.Lossless)
 	}
+	if r.Tool != "" {
+		line("expand tool\t%s, %d tokens; the conversation begins with %d", r.Tool, r.ToolTokens, r.Preamble)
+	}
 	for _, act := range r.Acts {
 		if act.Acted {
 			line("%s\tset %d cache marks", act.Component, r.Marks)

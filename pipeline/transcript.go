@@ -78,6 +78,8 @@ type Transcript struct {
 	// Kept reports that the provider keeps this request and its answer, so that a
 	// later request may continue them without holding them.
 	Kept bool
+	// Several reports that the request asks for more than one answer.
+	Several bool
 	// Body is the request as the client sent it.
 	Body []byte
 	// Segments are the tool outputs in body order; their turns never decrease.

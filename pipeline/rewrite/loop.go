@@ -106,6 +106,8 @@ func (r *Rewriter) prepare(w *work, req Request, p *pipeline.Pipeline, t *pipeli
 		return ToolLosslessOnly, LosslessKept
 	case req.Binary:
 		return ToolLosslessOnly, LosslessBinary
+	case t.Several:
+		return ToolLosslessOnly, LosslessSeveral
 	}
 	if !p.Offloads() {
 		return ToolNoMarkers, ""

@@ -210,6 +210,8 @@ func TestWhenTheToolIsPutIn(t *testing.T) {
 		{"not kept", 0, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses(`"store":false,`)}, tool.Injected, rewrite.GateOpen, ""},
 		{"counted", 0, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses(""), Aside: true}, tool.Injected, rewrite.GateOpen, ""},
 		{"binary", always, 0, rewrite.Request{Body: chat(400, some), Binary: true}, rewrite.ToolLosslessOnly, "", rewrite.LosslessBinary},
+		{"several answers", always, 0, rewrite.Request{Body: chat(400, some+`"n":2,`)}, rewrite.ToolLosslessOnly, "", rewrite.LosslessSeveral},
+		{"one answer", 0, 0, rewrite.Request{Body: chat(400, some+`"n":1,`)}, tool.Injected, rewrite.GateOpen, ""},
 		{"held", always, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses(`"store":false,"previous_response_id":"r",`)}, rewrite.ToolLosslessOnly, "", rewrite.LosslessServerHeld},
 	} {
 		t.Run(c.name, func(t *testing.T) {

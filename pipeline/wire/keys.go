@@ -67,6 +67,8 @@ const (
 	keyToolConfig
 	keyFunctions
 	keyStore
+	keyN
+	keyGenerationConfig
 )
 
 // The keys that matter in each kind of object. A repeated one makes the object
@@ -93,7 +95,7 @@ const (
 
 // repeatable are the keys of a request that are as good twice as once: whether
 // they are there is all that counts.
-const repeatable = keyVersion | keyThread | keySystem | heldKeys | toolKeys | keyStore
+const repeatable = keyVersion | keyThread | keySystem | heldKeys | toolKeys | keyStore | keyN | keyGenerationConfig
 
 // toolKeys declare tools. What they mean twice is told by Tools.
 const toolKeys = keyTools | keyToolConfig | keyFunctions
@@ -158,6 +160,10 @@ func otherKeyOf(name []byte) keys {
 	switch string(name) {
 	case "previous_response_id":
 		return keyPreviousResponse
+	case "n":
+		return keyN
+	case "generationConfig", "generation_config":
+		return keyGenerationConfig
 	case "conversation":
 		return keyConversation
 	case "instructions", "systemInstruction", "system_instruction":

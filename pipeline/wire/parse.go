@@ -150,7 +150,7 @@ type format struct {
 func formatOf(d Dialect) (f format, ok bool) {
 	switch d {
 	case OpenAIChat:
-		f.levels[0] = keyMessages | keyModel | keyStream | keyTools | keyFunctions
+		f.levels[0] = keyMessages | keyModel | keyStream | keyTools | keyFunctions | keyN
 		f.list, f.element = keyMessages, (*Parser).message
 	case AnthropicMessages, AnthropicPlatform:
 		f.levels[0] = keyMessages | keyModel | keyStream | keyVersion | keyThread | keySystem | keyTools
@@ -162,8 +162,8 @@ func formatOf(d Dialect) (f format, ok bool) {
 		f.list, f.element, f.text = keyInput, (*Parser).item, true
 	case Gemini:
 		f.levels = [3]keys{
-			keyContents | keyModel | keyCachedContent | keySystem | keyTools | keyRequest | keyGenerateRequest,
-			keyContents | keyModel | keyCachedContent | keySystem | keyTools,
+			keyContents | keyModel | keyCachedContent | keySystem | keyTools | keyGenerationConfig | keyRequest | keyGenerateRequest,
+			keyContents | keyModel | keyCachedContent | keySystem | keyTools | keyGenerationConfig,
 		}
 		f.wraps = keyRequest | keyGenerateRequest
 		f.list, f.element, f.lone, f.resources = keyContents, (*Parser).geminiContent, true, true
@@ -248,6 +248,8 @@ func (p *Parser) request(level int) error {
 			err = p.request(level + 1)
 		case key == keyThread:
 			err = p.thread()
+		case key == keyGenerationConfig:
+			err = p.generation()
 		case key&toolKeys != 0:
 			err = p.declarations(key, here)
 		default:
@@ -277,6 +279,8 @@ func (p *Parser) about(key keys) error {
 		p.root.system = p.span(value)
 	case key == keyStream:
 		p.t.Stream = string(value) == "true"
+	case key == keyN:
+		p.answers(value)
 	case key == keyStore:
 		p.root.tools.unkept = string(value) == "false"
 	case key&heldKeys != 0 && string(value) != "null":
@@ -304,6 +308,35 @@ func (p *Parser) thread() error {
 			return err
 		}
 	}
+}
+
+// generation reads Gemini's generationConfig.
+func (p *Parser) generation() error {
+	if p.dec.PeekKind() != '{' {
+		return p.skip()
+	}
+	if err := p.open(); err != nil {
+		return err
+	}
+	for {
+		name, err := p.name()
+		if err != nil || name == nil {
+			return err
+		}
+		counts := string(name) == "candidateCount" || string(name) == "candidate_count"
+		value, err := p.value()
+		if err != nil {
+			return err
+		}
+		if counts {
+			p.answers(value)
+		}
+	}
+}
+
+// answers notes how many answers a request asks for.
+func (p *Parser) answers(value []byte) {
+	p.t.Several = p.t.Several || string(value) != "1" && string(value) != "null"
 }
 
 // conversation reads the conversation and notes whether it is one.

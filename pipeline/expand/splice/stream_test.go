@@ -201,6 +201,38 @@ func TestChatShapes(t *testing.T) {
 	}
 }
 
+// Azure's first chunk has no choice and no name.
+func TestChunksWithoutChoice(t *testing.T) {
+	t.Parallel()
+	odd := plain(`{"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[{"prompt_index":0}]}`)
+	p := chat{}
+	rounds := []answer{reply(0, text("a"), ours("o1")), reply(1, text("b"))}
+	var pieces [][]string
+	for _, r := range rounds {
+		pieces = append(pieces, append([]string{odd}, p.stream(r)...))
+	}
+	x := run(t, streamed(p), pieces)
+	have := x.out.String()
+	if strings.Count(have, odd) != 1 || x.live[0] != odd {
+		t.Errorf("%q", x.live)
+	}
+	have = strings.Replace(have, odd, "", 1)
+	compare(t, "azure", p.read(t, strings.Join(p.stream(visible(p, rounds)), "")), p.read(t, have), have)
+}
+
+// Some servers of Responses send a call only when it is whole.
+func TestCallOnlyDone(t *testing.T) {
+	t.Parallel()
+	p := responses{}
+	rounds := []answer{reply(0, text("a"), ours("o1")), reply(1, text("b"))}
+	first := slices.DeleteFunc(p.stream(rounds[0]), func(e string) bool {
+		return strings.Contains(e, "arguments") && !strings.Contains(e, "output_item.done") && !strings.Contains(e, "response.completed")
+	})
+	x := run(t, streamed(p), [][]string{first, p.stream(rounds[1])})
+	compare(t, "whole", p.read(t, strings.Join(p.stream(visible(p, rounds)), "")), p.read(t, x.out.String()), x.out.String())
+	turns(t, p, rounds, x.turns)
+}
+
 // Answers with several choices pass, whatever is in them.
 func TestSeveralChoices(t *testing.T) {
 	t.Parallel()

@@ -82,15 +82,14 @@ func (s *Stream) Event(o *codec.Out, e *codec.Event) {
 	if !scan.IsNull(c.usage) {
 		s.Usage, s.thought = readUsage(c.usage)
 	}
-	if !c.some || s.ended { // what comes behind the answer
-		if !s.Mine {
-			o.Pass(e)
-			return
-		}
+	switch behind := s.ended || !scan.IsNull(c.usage); {
+	case c.some && !s.ended:
+		s.choice(o, e, c)
+	case !s.Mine, s.Round == 0 && !behind:
+		o.Pass(e)
+	case behind:
 		s.hold(c.apply())
-		return
 	}
-	s.choice(o, e, c)
 }
 
 // read finds the parts of a chunk; false if it is none.
@@ -145,8 +144,12 @@ func (c *chunk) read() bool {
 	return true
 }
 
-// name makes the chunks of later rounds look like those of the first one.
+// name makes the chunks of later rounds look like those of the first one. Azure
+// sends chunks without a choice and without a name; they name nothing.
 func (s *Stream) name(c *chunk) {
+	if len(scan.Inner(c.now.id)) == 0 && !c.some {
+		return
+	}
 	if s.ID == "" {
 		s.ID = scan.Text(scan.Inner(c.now.id))
 	}

@@ -214,6 +214,13 @@ func (s *Stream) find(ev *event) *item {
 
 func (s *Stream) done(o *codec.Out, e *codec.Event, ev *event) {
 	it := s.find(ev)
+	if it == nil && mine(ev.item, s.Tool) { // some servers send calls whole
+		whole := bytes.Clone(ev.item)
+		s.Grow(len(whole))
+		s.Hold(codec.Call{Start: whole, Args: scan.Inner(scan.Path(whole, "arguments")), Whole: true})
+		s.turn.add(whole, true)
+		return
+	}
 	if it == nil || !ev.indexed {
 		s.stray(o, e, ev)
 		return

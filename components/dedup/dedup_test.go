@@ -117,3 +117,47 @@ func BenchmarkDedup(b *testing.B) {
 type bytesCounter struct{ pipelinetest.Words }
 
 func (bytesCounter) Count(text string) pipeline.Count { return pipeline.Count{N: len(text)} }
+
+// Texts that differ in white space alone are two: each has a marker of its own
+// that gives back its own text, and none points to the other.
+func TestP49WhitespaceVariantsKeepTheirOriginals(t *testing.T) {
+	t.Parallel()
+	original := text("word")
+	variant := strings.ReplaceAll(original, "\n", " \n")
+	settings := pipelinetest.Settings(t, dedup.Spec())
+	transcript := pipelinetest.Texts(original, variant, original, variant)
+	got := pipelinetest.Run(t, pipeline.New(settings), transcript)
+	if got[0].Lossy != nil || got[1].Lossy != nil || got[2].Lossy == nil || got[3].Lossy == nil {
+		t.Fatalf("%v %v %v %v", got[0].Lossy, got[1].Lossy, got[2].Lossy, got[3].Lossy)
+	}
+	if a, b := got[2].Lossy.ID, got[3].Lossy.ID; a == b || !settings.Markers.Matches(a, original) || !settings.Markers.Matches(b, variant) {
+		t.Errorf("markers %s and %s", a, b)
+	}
+}
+
+// What a client puts around an output differs from call to call; the output is
+// the same, and what differs stays.
+func TestAnotherHeaderIsTheSameOutput(t *testing.T) {
+	t.Parallel()
+	codex := func(id, seconds, code, output string) pipelinetest.Output {
+		return pipelinetest.Output{Text: "Chunk ID: " + id + "\nWall time: " + seconds + " seconds\nProcess exited with code " + code + "\nOutput:\n" + output}
+	}
+	for name, c := range map[string]struct {
+		again pipelinetest.Output
+		want  string // in front of the pointer, or why there is none
+	}{
+		"another id":      {codex("b2", "7.5", "0", text("word")), "Chunk ID: b2\nWall time: 7.5 seconds\nProcess exited with code 0\nOutput:\n"},
+		"no header":       {pipelinetest.Output{Text: strings.TrimSpace(text("word"))}, ""},
+		"another output":  {codex("b2", "7.5", "0", text("other")), "no_earlier_copy"},
+		"it failed since": {codex("b2", "7.5", "1", text("word")), "error_result"},
+	} {
+		got := outcomes(t, []pipelinetest.Output{codex("a1", "0.1", "0", text("word"))}, []pipelinetest.Output{c.again})[1]
+		before := string(got.Acts[0].Reason)
+		if got.Lossy != nil {
+			before, _, _ = strings.Cut(got.Lossy.Text, "[identical to an earlier tool output] <<cg:")
+		}
+		if before != c.want {
+			t.Errorf("%s: %q, want %q", name, before, c.want)
+		}
+	}
+}

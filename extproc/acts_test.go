@@ -12,7 +12,7 @@ import (
 
 // Not parallel: testing.AllocsPerRun counts the whole process.
 func TestCountingActsAllocatesNothing(t *testing.T) {
-	tel, err := newTelemetry(tracing.Tracer{}, noop.Meter{})
+	tel, err := newTelemetry(tracing.Tracer{}, noop.Meter{}, "contextguru.")
 	if err != nil {
 		t.Fatal(err)
 	}

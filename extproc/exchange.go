@@ -148,7 +148,7 @@ func (e *exchange) requestHeaders(h *extprocv3.HttpHeaders) *response {
 	e.preset = e.asked()
 	e.s.telemetry.preset(e)
 	e.opted, e.concerns = true, true
-	skip := !e.version.canStream()
+	skip := !e.version.canStream() || e.s.observer != nil
 	e.override = !skip
 	if e.reqMode == filterv3.ProcessingMode_NONE {
 		e.reqMode = filterv3.ProcessingMode_BUFFERED
@@ -167,6 +167,14 @@ func (e *exchange) take(ctx context.Context, need int64) bool {
 	e.held = need
 	e.s.telemetry.inFlight.Add(ctx, need)
 	return true
+}
+
+// need is how much a body takes of the budget.
+func (e *exchange) need(body []byte) int64 {
+	if e.request.encoding != "" {
+		return e.s.c.MaxBody // what it may unfold to
+	}
+	return int64(len(body))
 }
 
 // giveBack returns reserved bytes to the budget.
@@ -242,14 +250,14 @@ func (e *exchange) requestTrailers() []*response {
 // rewrite returns the new body, or nil for the client's own, and whether it
 // lost its content coding on the way.
 func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
+	if e.s.observer != nil {
+		e.s.observer.offer(e, body)
+		return nil, false
+	}
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(e.ctx, e.s.c.Deadline)
 	defer cancel()
-	need := int64(len(body))
-	if e.request.encoding != "" {
-		need = e.s.c.MaxBody // what it may unfold to
-	}
-	if !e.take(ctx, need) {
+	if e.held == 0 && !e.take(ctx, e.need(body)) {
 		e.s.warnOverloaded()
 		e.s.telemetry.passed(e, reasonOverloaded)
 		return nil, false

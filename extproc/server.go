@@ -67,6 +67,8 @@ type Config struct {
 	Deadline time.Duration
 	// Envoy describes the gateway.
 	Envoy Gateway
+	// Observe, if set, leaves the traffic alone.
+	Observe *Observe
 
 	Log    *slog.Logger
 	Tracer trace.Tracer
@@ -80,15 +82,20 @@ type Server struct {
 	budget    *semaphore.Weighted
 	telemetry *telemetry
 	warnings  *warnings
+	observer  *observer // nil unless the traffic is only observed
 }
 
-// New returns a server. The error is from building instruments.
+// New returns a server, to be closed. The error is from building instruments.
 func New(c Config) (*Server, error) {
-	t, err := newTelemetry(c.Tracer, c.Meter)
+	t, err := newTelemetry(c.Tracer, c.Meter, "contextguru.")
 	if err != nil {
 		return nil, err
 	}
-	return &Server{c: c, budget: semaphore.NewWeighted(c.MaxInFlight), telemetry: t, warnings: &warnings{log: c.Log}}, nil
+	s := &Server{c: c, budget: semaphore.NewWeighted(c.MaxInFlight), telemetry: t, warnings: &warnings{log: c.Log}}
+	if c.Observe != nil {
+		s.observer, err = newObserver(s)
+	}
+	return s, err
 }
 
 // Register adds the service to a gRPC server.

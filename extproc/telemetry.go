@@ -38,40 +38,41 @@ type telemetry struct {
 	labels labels // of acts
 }
 
-func newTelemetry(tracer trace.Tracer, meter metric.Meter) (*telemetry, error) {
+func newTelemetry(tracer trace.Tracer, meter metric.Meter, prefix string) (*telemetry, error) {
 	t := &telemetry{tracer: tracer, propag: propagation.TraceContext{}, models: map[string]bool{}}
-	b := builder{meter: meter}
-	t.exchanges = b.counter("contextguru.exchanges", "{exchange}", "Exchanges whose request body was read, by verdict.")
-	t.optOuts = b.counter("contextguru.optouts", "{exchange}", "Exchanges left alone at the headers, by reason.")
-	t.bytes = b.counter("contextguru.request.bytes", "By", "Request body bytes before and after rewriting.")
-	t.tokens = b.counter("contextguru.tokens", "{token}", "Tool output tokens before and after rewriting; basis sent counts every resend, unique counts an output when it is new.")
-	t.edits = b.counter("contextguru.edits", "{edit}", "Edits of new outputs, by component.")
-	t.saved = b.counter("contextguru.tokens.saved", "{token}", "Tokens saved on new outputs, by component.")
-	t.declines = b.counter("contextguru.declines", "{segment}", "New outputs a component left alone, by reason.")
-	t.skipped = b.counter("contextguru.outputs.skipped", "{segment}", "New outputs no component was asked about, by reason.")
-	t.faults = b.counter("contextguru.faults", "{fault}", "Component failures that were undone, by reason.")
-	t.breaks = b.counter("contextguru.lossless_only", "{exchange}", "Exchanges that got lossless edits only, by reason.")
-	t.markers = b.counter("contextguru.markers", "{marker}", "Markers sent.")
-	t.conflicts = b.counter("contextguru.store.conflicts", "{marker}", "Markers not sent because the store holds another value under their ids.")
-	t.unknownPresets = b.counter("contextguru.presets.unknown", "{exchange}", "Exchanges that asked for a preset that does not exist and got the configured one, by who asked.")
-	t.puts = b.counter("contextguru.store.put_failures", "{exchange}", "Exchanges whose originals the store did not take.")
-	t.tool = b.counter("contextguru.expand.tool", "{exchange}", "Exchanges by whether they carry the expand tool, or why not; only with resolver loop.")
-	t.fresh = b.counter("contextguru.memo.misses", "{segment}", "Outputs decided anew rather than remembered.")
-	t.inFlight = b.gauge("contextguru.in_flight.bytes", "By", "Bytes reserved for the bodies held right now.")
-	t.rewriting = b.histogram("contextguru.rewrite.duration", "Time from the whole body to its reply.")
+	b := builder{meter: meter, prefix: prefix}
+	t.exchanges = b.counter("exchanges", "{exchange}", "Exchanges whose request body was read, by verdict.")
+	t.optOuts = b.counter("optouts", "{exchange}", "Exchanges left alone at the headers, by reason.")
+	t.bytes = b.counter("request.bytes", "By", "Request body bytes before and after rewriting.")
+	t.tokens = b.counter("tokens", "{token}", "Tool output tokens before and after rewriting; basis sent counts every resend, unique counts an output when it is new.")
+	t.edits = b.counter("edits", "{edit}", "Edits of new outputs, by component.")
+	t.saved = b.counter("tokens.saved", "{token}", "Tokens saved on new outputs, by component.")
+	t.declines = b.counter("declines", "{segment}", "New outputs a component left alone, by reason.")
+	t.skipped = b.counter("outputs.skipped", "{segment}", "New outputs no component was asked about, by reason.")
+	t.faults = b.counter("faults", "{fault}", "Component failures that were undone, by reason.")
+	t.breaks = b.counter("lossless_only", "{exchange}", "Exchanges that got lossless edits only, by reason.")
+	t.markers = b.counter("markers", "{marker}", "Markers sent.")
+	t.conflicts = b.counter("store.conflicts", "{marker}", "Markers not sent because the store holds another value under their ids.")
+	t.unknownPresets = b.counter("presets.unknown", "{exchange}", "Exchanges that asked for a preset that does not exist and got the configured one, by who asked.")
+	t.puts = b.counter("store.put_failures", "{exchange}", "Exchanges whose originals the store did not take.")
+	t.tool = b.counter("expand.tool", "{exchange}", "Exchanges by whether they carry the expand tool, or why not; only with resolver loop.")
+	t.fresh = b.counter("memo.misses", "{segment}", "Outputs decided anew rather than remembered.")
+	t.inFlight = b.gauge("in_flight.bytes", "By", "Bytes reserved for the bodies held right now.")
+	t.rewriting = b.histogram("rewrite.duration", "Time from the whole body to its reply.")
 	t.loop = newLoopTelemetry(&b)
-	t.component = b.histogram("contextguru.component.duration", "Time of one component on one new output.")
+	t.component = b.histogram("component.duration", "Time of one component on one new output.")
 	return t, b.err
 }
 
 // builder keeps the first error of a series of instruments.
 type builder struct {
-	meter metric.Meter
-	err   error
+	meter  metric.Meter
+	prefix string // of all names
+	err    error
 }
 
 func (b *builder) counter(name, unit, what string) metric.Int64Counter {
-	c, err := b.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
+	c, err := b.meter.Int64Counter(b.prefix+name, metric.WithUnit(unit), metric.WithDescription(what))
 	if b.err == nil {
 		b.err = err
 	}
@@ -79,7 +80,7 @@ func (b *builder) counter(name, unit, what string) metric.Int64Counter {
 }
 
 func (b *builder) gauge(name, unit, what string) metric.Int64UpDownCounter {
-	c, err := b.meter.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(what))
+	c, err := b.meter.Int64UpDownCounter(b.prefix+name, metric.WithUnit(unit), metric.WithDescription(what))
 	if b.err == nil {
 		b.err = err
 	}
@@ -87,7 +88,7 @@ func (b *builder) gauge(name, unit, what string) metric.Int64UpDownCounter {
 }
 
 func (b *builder) histogram(name, what string) metric.Float64Histogram {
-	h, err := b.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what),
+	h, err := b.meter.Float64Histogram(b.prefix+name, metric.WithUnit("s"), metric.WithDescription(what),
 		metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5))
 	if b.err == nil {
 		b.err = err

@@ -15,13 +15,13 @@ type loopTelemetry struct {
 
 func newLoopTelemetry(b *builder) loopTelemetry {
 	return loopTelemetry{
-		responses:   b.counter("contextguru.loop.responses", "{response}", "Responses read for calls of the expand tool, by outcome and reason."),
-		rounds:      b.counter("contextguru.loop.rounds", "{round}", "Continuations sent to the provider and answered."),
-		expands:     b.counter("contextguru.loop.expands", "{call}", "Calls of the expand tool that were answered, by result."),
-		expandBytes: b.counter("contextguru.loop.expand.bytes", "By", "Bytes of the results of those calls."),
-		unread:      b.counter("contextguru.loop.unread", "{response}", "Responses to requests with the expand tool that could not be read, by reason."),
-		usage:       b.counter("contextguru.loop.usage", "{token}", "Tokens the provider reported for all rounds of responses with calls, by kind."),
-		records:     b.counter("contextguru.loop.record_failures", "{response}", "Responses whose hidden rounds were not recorded: the next request starts a new prefix."),
+		responses:   b.counter("loop.responses", "{response}", "Responses read for calls of the expand tool, by outcome and reason."),
+		rounds:      b.counter("loop.rounds", "{round}", "Continuations sent to the provider and answered."),
+		expands:     b.counter("loop.expands", "{call}", "Calls of the expand tool that were answered, by result."),
+		expandBytes: b.counter("loop.expand.bytes", "By", "Bytes of the results of those calls."),
+		unread:      b.counter("loop.unread", "{response}", "Responses to requests with the expand tool that could not be read, by reason."),
+		usage:       b.counter("loop.usage", "{token}", "Tokens the provider reported for all rounds of responses with calls, by kind."),
+		records:     b.counter("loop.record_failures", "{response}", "Responses whose hidden rounds were not recorded: the next request starts a new prefix."),
 	}
 }
 

@@ -110,6 +110,7 @@ func summarize(w io.Writer, c *config.Config) {
 	} else {
 		row("expand", "nobody resolves markers: lossless edits only")
 	}
+	row("mode", string(c.Mode))
 	row("preset", c.Preset, replaced(c))
 	row("pipeline", pipelineSummary(c)...)
 	row("limits", "body "+size(c.Limits.BodyBytes), "in flight "+size(c.Limits.InFlightBytes),

@@ -60,7 +60,7 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 		Pipeline: func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline {
 			return current.Choose(choice)
 		},
-		Store:   e.store,
+		Store:   written(c, e.store),
 		TTL:     c.Store.TTL.Std(),
 		MaxBody: int(c.Limits.BodyBytes),
 		Limits:  wire.Limits{Segments: c.Limits.Segments},
@@ -68,6 +68,14 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 		Hidden:  e.hidden,
 	})
 	return e, nil
+}
+
+// written is the store that requests write to: none where they are only measured.
+func written(c *config.Config, s store.Store) store.Store {
+	if c.Mode == config.ModeObserve {
+		return store.Shadow(s)
+	}
+	return s
 }
 
 func generatedKey() (*pipeline.Keyring, error) {

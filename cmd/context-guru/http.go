@@ -14,6 +14,7 @@ import (
 type port struct {
 	ready   *atomic.Bool // false before the listeners are up and during shutdown
 	metrics http.Handler
+	mode    string // told with the statistics: observed ones are projections
 	stats   *rewrite.Stats
 	store   func(context.Context) error
 	expand  http.Handler
@@ -29,7 +30,12 @@ func (p *port) handler() http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", p.readyz)
 	mux.Handle("GET /metrics", p.metrics)
-	mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, p.stats.Snapshot()) })
+	mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, struct {
+			Mode string `json:"mode"`
+			rewrite.Snapshot
+		}{p.mode, p.stats.Snapshot()})
+	})
 	mux.Handle("/expand", p.expand)
 	return mux
 }

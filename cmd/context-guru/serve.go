@@ -76,6 +76,7 @@ type service struct {
 	tele    *telemetry
 	ready   atomic.Bool
 	health  *healthService
+	extproc *extproc.Server
 	grpc    []*grpc.Server
 	http    *http.Server
 	running sync.WaitGroup
@@ -111,7 +112,7 @@ func runService(ctx context.Context, c *config.Config, log *slog.Logger, env fun
 		}
 	}
 	log.Info("started", "grpc", c.Listen.GRPC, "grpc_socket", c.Listen.GRPCSocket, "http", c.Listen.HTTP,
-		"preset", c.Preset, "pipeline", c.Pipeline, "resolver", string(c.Expand.Resolver), "store", string(c.Store.Type))
+		"mode", string(c.Mode), "preset", c.Preset, "pipeline", c.Pipeline, "resolver", string(c.Expand.Resolver), "store", string(c.Store.Type))
 	select {
 	case <-ctx.Done():
 	case err = <-s.failed:
@@ -126,6 +127,7 @@ func (s *service) start() error {
 	if err != nil {
 		return err
 	}
+	s.extproc = processor
 	if err := s.listenGRPC(processor); err != nil {
 		return err
 	}
@@ -134,6 +136,10 @@ func (s *service) start() error {
 
 // processor builds the ext_proc server.
 func (s *service) processor(stats *rewrite.Stats) (*extproc.Server, error) {
+	var observe *extproc.Observe
+	if s.c.Mode == config.ModeObserve {
+		observe = &extproc.Observe{MaxQueue: s.c.Observe.MaxQueue, Workers: s.c.Observe.Workers}
+	}
 	resolver := &expand.Resolver{Keys: s.engine.keys, Originals: expand.Stored{Store: s.engine.store}}
 	tenants := expand.TenantOf{Header: s.c.Tenant.Header, Default: s.c.Tenant.Default, Keys: s.engine.keys}
 	answering, err := s.loop(tenants)
@@ -159,6 +165,7 @@ func (s *service) processor(stats *rewrite.Stats) (*extproc.Server, error) {
 			return known
 		},
 		PresetHeader: s.c.Request.PresetHeader,
+		Observe:      observe,
 		ExpandPath:   s.c.Expand.Path,
 		Secret:       s.c.Listen.Secret.Value(),
 		MaxBody:      s.c.Limits.BodyBytes,
@@ -230,7 +237,7 @@ func (s *service) listenHTTP(stats *rewrite.Stats) error {
 	tenants := expand.TenantOf{Header: s.c.Tenant.Header, Default: s.c.Tenant.Default, Keys: s.engine.keys}
 	resolver := &expand.Resolver{Keys: s.engine.keys, Originals: expand.Stored{Store: s.engine.store}}
 	p := &port{
-		ready: &s.ready, metrics: s.tele.prometheus, stats: stats, store: s.engine.store.Ping,
+		ready: &s.ready, mode: string(s.c.Mode), metrics: s.tele.prometheus, stats: stats, store: s.engine.store.Ping,
 		expand: expand.Handler(resolver, func(h http.Header) []string { return tenants.FromPort(h.Get) }),
 	}
 	l, err := net.Listen("tcp", s.c.Listen.HTTP)
@@ -278,6 +285,9 @@ func (s *service) stop() {
 		_ = s.http.Close()
 	}
 	s.running.Wait()
+	if s.extproc != nil {
+		s.extproc.Close()
+	}
 	flush, cancelFlush := context.WithTimeout(context.Background(), telemetryFlush)
 	defer cancelFlush()
 	if err := s.tele.stop(flush); err != nil {

@@ -19,11 +19,14 @@ type Config struct {
 	Limits   Limits   `json:"limits"`
 	Shutdown Shutdown `json:"shutdown"`
 	Envoy    Envoy    `json:"envoy"`
-	Tenant   Tenant   `json:"tenant"`
-	Request  Request  `json:"request"`
-	Keys     []Key    `json:"keys"`
-	Store    Store    `json:"store"`
-	Expand   Expand   `json:"expand"`
+	// Mode says whether requests are rewritten or only measured.
+	Mode    Mode    `json:"mode"`
+	Observe Observe `json:"observe"`
+	Tenant  Tenant  `json:"tenant"`
+	Request Request `json:"request"`
+	Keys    []Key   `json:"keys"`
+	Store   Store   `json:"store"`
+	Expand  Expand  `json:"expand"`
 
 	// Preset names a ready-made pipeline, with the settings that belong to it.
 	Preset string `json:"preset"`
@@ -114,6 +117,15 @@ type Tenant struct {
 	Header string `json:"header"`
 	// Default is the tenant of requests that name none; empty means none.
 	Default string `json:"default"`
+}
+
+// Observe bounds what mode observe may cost.
+type Observe struct {
+	// MaxQueue is how many bodies may wait to be measured; more are not.
+	MaxQueue int `json:"max_queue"`
+	// Workers is how many are measured at once. One measures in the order of
+	// arrival, so that an output counts as new in the request that brought it.
+	Workers int `json:"workers"`
 }
 
 // Request says what a request may ask for.

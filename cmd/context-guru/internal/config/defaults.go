@@ -29,7 +29,9 @@ func Default() *Config {
 			MessageTimeout:   Duration(5 * time.Second),
 			BufferLimitBytes: 64 << 20,
 		},
-		Keys: []Key{},
+		Mode:    ModeSync,
+		Observe: Observe{MaxQueue: 256, Workers: 1},
+		Keys:    []Key{},
 		Store: Store{
 			Type:   StoreMemory,
 			TTL:    Duration(24 * time.Hour),

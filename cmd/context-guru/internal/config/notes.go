@@ -18,6 +18,9 @@ func (c *Config) Notes() []string {
 	if reachable(c.Listen.GRPC) && !c.Listen.Secret.Set() && c.Listen.TLS.ClientCAFile == "" {
 		note("listen.grpc: %s accepts any peer; set listen.secret.file or listen.tls.client_ca_file unless the network keeps others out", c.Listen.GRPC)
 	}
+	if c.Mode == ModeObserve {
+		note("mode: observe, so requests go out as they came, and figures say what would have become of them")
+	}
 	if len(c.Keys) == 0 {
 		note("keys: none is given, so every start makes a new one; markers and tenants of the last start are lost with it")
 	}

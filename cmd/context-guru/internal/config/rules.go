@@ -42,6 +42,8 @@ func (l *loader) limits() {
 	l.atLeast("limits.segments", int64(c.Limits.Segments), 1)
 	l.atLeast("expand.gate_tokens", int64(c.Expand.GateTokens), 0)
 	l.atLeast("memo.bytes", c.Memo.Bytes, 1)
+	l.atLeast("observe.max_queue", int64(c.Observe.MaxQueue), 1)
+	l.atLeast("observe.workers", int64(c.Observe.Workers), 1)
 	if c.Limits.InFlightBytes < c.Limits.BodyBytes && l.sound("limits.body_bytes") {
 		l.fault("limits.in_flight_bytes",
 			fmt.Sprintf("must be at least limits.body_bytes (%d), got %d", c.Limits.BodyBytes, c.Limits.InFlightBytes),

@@ -70,6 +70,27 @@ func (d Distance) Tokens(window int) int {
 	return pipeline.Fraction(float64(d), window)
 }
 
+// Mode says what is done with requests.
+type Mode string
+
+// The modes.
+const (
+	// ModeSync rewrites them.
+	ModeSync Mode = "sync"
+	// ModeObserve lets them pass and measures what would have become of them.
+	ModeObserve Mode = "observe"
+)
+
+// Validate refuses an unknown mode.
+func (m Mode) Validate() error {
+	switch m {
+	case ModeSync, ModeObserve:
+		return nil
+	default:
+		return fmt.Errorf("must be sync or observe, got %.60q", string(m))
+	}
+}
+
 // StoreType names a kind of store.
 type StoreType string
 

@@ -50,6 +50,7 @@ func (words) Encoding() string                 { return "words" }
 
 // harness is a server on an in-memory connection.
 type harness struct {
+	server *extproc.Server
 	client extprocv3.ExternalProcessorClient
 	store  store.Store
 	keys   *pipeline.Keyring
@@ -102,6 +103,7 @@ func start(t testing.TB, s setup) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.server = srv
 	g := grpc.NewServer(append([]grpc.ServerOption{grpc.MaxRecvMsgSize(2 << 20)}, s.grpc...)...)
 	extprocv3.RegisterExternalProcessorServer(g, srv)
 	l := bufconn.Listen(1 << 20)
@@ -117,6 +119,7 @@ func start(t testing.TB, s setup) *harness {
 	t.Cleanup(func() {
 		_ = conn.Close()
 		g.GracefulStop()
+		srv.Close()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}

@@ -99,16 +99,15 @@ func (o *observer) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case p := <-o.queue:
-			o.project(ctx, p)
+			o.project(p) //nolint:contextcheck // what was begun is finished, within the deadline of a body
 		}
 	}
 }
 
 // project rewrites a body and keeps nothing but the figures.
-func (o *observer) project(ctx context.Context, p projection) {
+func (o *observer) project(p projection) {
 	e := p.e
-	ctx = trace.ContextWithSpanContext(ctx, trace.SpanContextFromContext(e.ctx))
-	e.ctx, e.span = o.shadow.telemetry.tracer.Start(ctx, "contextguru.projection", trace.WithAttributes(
+	e.ctx, e.span = o.shadow.telemetry.tracer.Start(e.ctx, "contextguru.projection", trace.WithAttributes(
 		attribute.String("contextguru.dialect", string(e.request.dialect)), attribute.Int64("http.request.body.size", e.request.length)))
 	defer func() {
 		if recover() != nil {
@@ -121,7 +120,8 @@ func (o *observer) project(ctx context.Context, p projection) {
 	e.rewrite(p.body)
 }
 
-// Close ends what runs behind the traffic. Bodies that still wait are not measured.
+// Close ends what runs behind the traffic. Bodies in work are
+// finished, those that still wait are not measured.
 func (s *Server) Close() {
 	if s.observer != nil {
 		s.observer.stop()

@@ -100,7 +100,7 @@ func runService(ctx context.Context, c *config.Config, log *slog.Logger, env fun
 	}
 	s := &service{c: c, log: log, engine: e, tele: tele, health: newHealthService(), failed: make(chan error, 4)}
 	// A listener that cannot be opened stops the start.
-	if err := s.start(); err != nil {
+	if err := s.start(); err != nil { //nolint:contextcheck // what runs is stopped in order, not with ctx
 		s.stop() //nolint:contextcheck // has times of its own
 		return err
 	}

@@ -64,6 +64,9 @@ func compressBody(ctx context.Context, c compressInput) error {
 		return err
 	}
 	defer func() { _ = e.store.Close() }()
+	if err := e.rewriteAlone(c.config); err != nil {
+		return err
+	}
 	reply := e.rewriter.Rewrite(ctx, rewrite.Request{Dialect: dialect, Body: body, Model: wire.ModelInPath(c.path), Aside: wire.Aside(c.path), Binary: wire.Binary(c.path), Tenant: "compress", Explain: c.explain})
 	defer reply.Release()
 	out := reply.Body

@@ -26,8 +26,9 @@ type engine struct {
 	hidden   *hidden.Keeper // nil unless the service answers the model's calls
 }
 
-// newEngine builds the engine. Both vocabularies are loaded here, so that a
-// broken one stops the start and no request pays for loading.
+// newEngine builds the engine, all but the rewriter. Both vocabularies are
+// loaded here, so that a broken one stops the start and no request pays for
+// loading.
 func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 	e := &engine{keys: c.Keyring(), memo: pipeline.NewMemo(c.Memo.Bytes)}
 	if e.keys == nil {
@@ -40,14 +41,10 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 		}
 		e.keys = key
 	}
-	windows, err := c.ModelMap()
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if e.maker, err = plan.NewMaker(e.keys, e.memo); err != nil {
 		return nil, err
 	}
-	current := e.maker.New(c, windows)
 	if e.store, err = openStore(c, log); err != nil {
 		return nil, err
 	}
@@ -56,18 +53,31 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 			return nil, err
 		}
 	}
-	e.rewriter = rewrite.New(rewrite.Config{
-		Pipeline: func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline {
-			return current.Choose(choice)
-		},
-		Store:   written(c, e.store),
-		TTL:     c.Store.TTL.Std(),
-		MaxBody: int(c.Limits.BodyBytes),
-		Limits:  wire.Limits{Segments: c.Limits.Segments},
-		Expand:  plan.Expand(c),
-		Hidden:  e.hidden,
-	})
 	return e, nil
+}
+
+// rewrite builds the rewriter on pipelines.
+func (e *engine) rewrite(c *config.Config, choose func(context.Context, rewrite.Choice) *pipeline.Pipeline) {
+	e.rewriter = rewrite.New(rewrite.Config{
+		Pipeline: choose,
+		Store:    written(c, e.store),
+		TTL:      c.Store.TTL.Std(),
+		MaxBody:  int(c.Limits.BodyBytes),
+		Limits:   wire.Limits{Segments: c.Limits.Segments},
+		Expand:   plan.Expand(c),
+		Hidden:   e.hidden,
+	})
+}
+
+// rewriteAlone builds the rewriter on one configuration that never changes.
+func (e *engine) rewriteAlone(c *config.Config) error {
+	windows, err := c.ModelMap()
+	if err != nil {
+		return err
+	}
+	only := e.maker.New(c, windows)
+	e.rewrite(c, func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline { return only.Choose(choice) })
+	return nil
 }
 
 // written is the store that requests write to: none where they are only measured.

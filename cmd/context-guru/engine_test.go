@@ -38,6 +38,9 @@ func TestEngineExpands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := e.rewriteAlone(c); err != nil {
+			t.Fatal(err)
+		}
 		reply := e.rewriter.Rewrite(t.Context(), rewrite.Request{
 			Dialect: wire.OpenAIChat, Tenant: "t", Body: []byte(`{"messages":[{"role":"user","content":"` + long + `"}]}`),
 		})

@@ -10,18 +10,24 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/live"
+	"github.com/contextguru/contextguru/components"
 	"github.com/contextguru/contextguru/extproc"
+	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/expand"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 )
@@ -38,11 +44,13 @@ func serve(ctx context.Context, e env, args []string) int {
 	if code, done := e.parse(fs, args); done {
 		return code
 	}
-	c, err := e.loadConfig(*file)
+	loaded, err := e.loadConfig(*file)
 	if err != nil {
 		_, _ = fmt.Fprintln(e.stderr, err)
 		return exitFault
 	}
+	flagged := *loaded
+	c := &flagged
 	fs.Visit(func(f *flag.Flag) { // what was given replaces, empty turns off
 		switch f.Name {
 		case "grpc":
@@ -58,11 +66,23 @@ func serve(ctx context.Context, e env, args []string) int {
 		return exitUsage
 	}
 	log := slog.New(slog.NewJSONHandler(e.stderr, &slog.HandlerOptions{Level: level}))
-	if err := runService(ctx, c, log, e.getenv); err != nil {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	if err := runService(ctx, start{c: c, loaded: loaded, file: *file, reload: hangups, env: e.getenv}, log); err != nil {
 		log.Error("cannot_serve", "error", err.Error())
 		return exitFault
 	}
 	return exitOK
+}
+
+// start is what a service starts with.
+type start struct {
+	c      *config.Config // with what the flags replace
+	loaded *config.Config // without
+	file   string         // it came from
+	reload <-chan os.Signal
+	env    func(string) string
 }
 
 // recvHeadroom is what a gRPC message may hold beside the body.
@@ -85,19 +105,34 @@ type service struct {
 
 // runService serves until ctx ends, then stops in order: unready, finish what
 // is in flight within the grace time, flush telemetry.
-func runService(ctx context.Context, c *config.Config, log *slog.Logger, env func(string) string) error {
+func runService(ctx context.Context, with start, log *slog.Logger) error {
+	c := with.c
 	e, err := newEngine(c, log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = e.store.Close() }()
-	tele, err := newTelemetry(ctx, &c.Telemetry, env)
+	tele, err := newTelemetry(ctx, &c.Telemetry, with.env)
 	if err != nil {
 		return err
 	}
 	if err := watchMemo(tele.meter, e.memo); err != nil {
 		return fmt.Errorf("build the memo's instruments: %w", err)
 	}
+	changes, err := follow(ctx, e, with, tele.meter, log)
+	if err != nil {
+		return err
+	}
+	// What is in flight when ctx ends is followed to its end.
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	var following sync.WaitGroup
+	following.Go(func() { changes.Run(background, with.reload) })
+	defer following.Wait()
+	defer stopBackground()
+	if err := changes.Start(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	e.rewrite(c, changes.Choose)
 	s := &service{c: c, log: log, engine: e, tele: tele, health: newHealthService(), failed: make(chan error, 4)}
 	// A listener that cannot be opened stops the start.
 	if err := s.start(); err != nil { //nolint:contextcheck // what runs is stopped in order, not with ctx
@@ -119,6 +154,25 @@ func runService(ctx context.Context, c *config.Config, log *slog.Logger, env fun
 	}
 	s.stop() //nolint:contextcheck // ctx has ended; what is left has times of its own
 	return err
+}
+
+// follow makes what follows changes of the configuration.
+func follow(ctx context.Context, e *engine, with start, meter metric.Meter, log *slog.Logger) (*live.Live, error) {
+	catalog, err := pipeline.NewCatalog(components.All())
+	if err != nil {
+		return nil, fmt.Errorf("list of components: %w", err)
+	}
+	if e.maker.Unknown, err = live.Unknown(ctx, meter); err != nil {
+		return nil, fmt.Errorf("build the instruments of models: %w", err)
+	}
+	l, err := live.New(live.Options{Config: with.loaded, File: with.file, Catalog: catalog, Maker: e.maker, Store: written(with.c, e.store), Log: log})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Observe(meter); err != nil {
+		return nil, fmt.Errorf("build the instruments of generations: %w", err)
+	}
+	return l, nil
 }
 
 func (s *service) start() error {

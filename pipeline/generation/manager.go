@@ -92,7 +92,7 @@ type Manager[T any] struct {
 		pinned, other, lost, unavailable, unloaded, late, unwritten atomic.Uint64
 	}
 
-	adopting sync.Mutex
+	adopting chan struct{} // holds a token while one is adopted
 }
 
 // New returns a manager whose current generation is first, which is in use at
@@ -110,7 +110,7 @@ func New[T any](c Config[T], first Generation[T]) (*Manager[T], error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager[T]{c: c, pins: newPins(), queue: make(chan *pin, queueMost), built: newShelf[T](), peers: newPeers(c.Store, c.TTL)}
+	m := &Manager[T]{c: c, pins: newPins(), queue: make(chan *pin, queueMost), built: newShelf[T](), peers: newPeers(c.Store, c.TTL), adopting: make(chan struct{}, 1)}
 	first.id = first.ID()
 	m.current.Store(&first)
 	m.built.add(&first)
@@ -207,8 +207,12 @@ func (m *Manager[T]) fetch(ctx context.Context, id string) (*Generation[T], erro
 // early, and adopts nothing, only when ctx ends. A store that does not answer
 // is tried again by Run.
 func (m *Manager[T]) Adopt(ctx context.Context, next Generation[T]) error {
-	m.adopting.Lock()
-	defer m.adopting.Unlock()
+	select {
+	case m.adopting <- struct{}{}:
+		defer func() { <-m.adopting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	next.id = next.ID()
 	m.built.add(&next)
 	m.peers.use(next.id)

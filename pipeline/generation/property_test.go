@@ -55,7 +55,7 @@ func (f *flaky) PutAll(ctx context.Context, items []store.Item) error {
 func TestOneGenerationPerConversation(t *testing.T) {
 	t.Parallel()
 	for _, odds := range []int{0, 0, 0, 2, 10, 50} {
-		for seed := range uint64(8) {
+		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("one in %d fails, seed %d", odds, seed), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { wander(t, odds, seed) })

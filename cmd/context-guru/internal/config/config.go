@@ -51,6 +51,8 @@ type Config struct {
 	presets map[string]Line // by name, without the one in force
 	ring    *pipeline.Keyring
 	dir     string
+	// written is the file itself, key by key.
+	written map[string]json.RawMessage
 	// windows is the model map of models.file.
 	windows *models.Map
 }

@@ -3,11 +3,15 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/contextguru/contextguru/pipeline"
 )
 
 // Effective returns the configuration in force as YAML: every default written
@@ -37,6 +41,123 @@ func (c *Config) Effective() ([]byte, error) {
 		return nil, fmt.Errorf("write configuration: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// fixed are the keys that a running service cannot change. All others can
+// change an edit, and are what Settings is about. Of expand that is resolver,
+// and a running service changes nothing of it.
+func fixed() []string {
+	return []string{"mode", "observe", "listen", "limits", "shutdown", "envoy", "tenant", "request", "keys", "store", "models", "memo", "telemetry"}
+}
+
+// settings is what Settings returns, as JSON.
+type settings struct {
+	// Written is what the file says.
+	Written map[string]json.RawMessage `json:"written"`
+	// Effective is what it amounts to. Another version of this program may have
+	// other defaults and must not take the one for the other.
+	Effective map[string]json.RawMessage `json:"effective"`
+}
+
+// Settings returns the part of the configuration that can change an edit, in a
+// canonical form without secrets.
+func (c *Config) Settings() ([]byte, error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("write settings: %w", err)
+	}
+	s := settings{Written: maps.Clone(c.written)}
+	if err := json.Unmarshal(data, &s.Effective); err != nil {
+		return nil, fmt.Errorf("write settings: %w", err)
+	}
+	// A request may ask for another preset than the one in force.
+	lines := map[string][]json.RawMessage{}
+	for name, line := range c.presets {
+		for _, step := range line.Steps {
+			lines[name] = append(lines[name], json.RawMessage(strconv.Quote(step.Name)), step.Config)
+		}
+	}
+	if s.Effective["presets"], err = json.Marshal(lines); err != nil {
+		return nil, fmt.Errorf("write settings: %w", err)
+	}
+	for _, part := range []map[string]json.RawMessage{s.Written, s.Effective} {
+		for _, key := range fixed() {
+			delete(part, key)
+		}
+		maps.DeleteFunc(part, func(_ string, value json.RawMessage) bool { return len(value) == 0 })
+		var expand map[string]json.RawMessage
+		if json.Unmarshal(part["expand"], &expand) == nil {
+			maps.DeleteFunc(expand, func(key string, _ json.RawMessage) bool { return key != "resolver" })
+			if part["expand"], err = json.Marshal(expand); err != nil {
+				return nil, fmt.Errorf("write settings: %w", err)
+			}
+			if len(expand) == 0 {
+				delete(part, "expand")
+			}
+		}
+	}
+	return json.Marshal(s)
+}
+
+// FromSettings returns a configuration of the given settings, everything else
+// being the default. It is an error when this version reads them otherwise than
+// the one that wrote them.
+func FromSettings(data []byte, catalog pipeline.Catalog) (*Config, error) {
+	var s settings
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	written, err := json.Marshal(s.Written)
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	c, err := Parse("settings", written, catalog)
+	if err != nil {
+		return nil, err
+	}
+	again, err := c.Settings()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, data) {
+		return nil, errors.New("read settings: this version has other defaults than the one that wrote them")
+	}
+	return c, nil
+}
+
+// NeedRestart lists the keys in which next differs and which a running service
+// cannot change.
+func (c *Config) NeedRestart(next *Config) []string {
+	parts := make([]map[string]json.RawMessage, 2)
+	for i, config := range []*Config{c, next} {
+		data, err := json.Marshal(config)
+		if err != nil || json.Unmarshal(data, &parts[i]) != nil {
+			return nil // what has been loaded can be written
+		}
+	}
+	var keys []string
+	for _, key := range fixed() {
+		if !bytes.Equal(parts[0][key], parts[1][key]) {
+			keys = append(keys, key)
+		}
+	}
+	if !bytes.Equal(parts[0]["expand"], parts[1]["expand"]) {
+		keys = append(keys, "expand")
+	}
+	return keys
+}
+
+// KeepExpand takes over who reads originals back, which other parts of a
+// running service were built on.
+func (c *Config) KeepExpand(running *Config) {
+	c.Expand = running.Expand
+	delete(c.written, "expand")
+	if expand, ok := running.written["expand"]; ok {
+		if c.written == nil {
+			c.written = map[string]json.RawMessage{}
+		}
+		c.written["expand"] = expand
+	}
 }
 
 // reference is what may be shown of a secret.

@@ -59,6 +59,7 @@ func Parse(name string, data []byte, catalog pipeline.Catalog) (c *Config, err e
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
+	l.root.Decode(&c.written) // nothing is at fault any more
 	return c, nil
 }
 

@@ -3,11 +3,14 @@
 package plan
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
 	"github.com/contextguru/contextguru/pipeline"
+	"github.com/contextguru/contextguru/pipeline/generation"
 	"github.com/contextguru/contextguru/pipeline/models"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 	"github.com/contextguru/contextguru/pipeline/tokens"
@@ -101,6 +104,52 @@ func Expand(c *config.Config) rewrite.Expand {
 	case config.InjectAuto:
 	}
 	return x
+}
+
+// settings is the document of a generation.
+type settings struct {
+	// Key is the id of the service key that mints.
+	Key      string          `json:"key"`
+	Settings json.RawMessage `json:"settings"`
+}
+
+// Generation makes the generation of a configuration, with the windows of a map.
+func (m *Maker) Generation(c *config.Config, windows *models.Map) (g generation.Generation[*Plan], err error) {
+	s := settings{Key: m.Keys.ID()}
+	if s.Settings, err = c.Settings(); err != nil {
+		return g, err
+	}
+	g.Plan, g.Models, g.ModelMap = m.New(c, windows), windows.Digest(), windows.MarshalText
+	g.Settings, err = json.Marshal(s)
+	return g, err
+}
+
+// Rebuild makes the plan of another replica's generation.
+func (m *Maker) Rebuild(d generation.Document, modelMap func() ([]byte, error), catalog pipeline.Catalog) (*Plan, error) {
+	var s settings
+	if err := json.Unmarshal(d.Settings, &s); err != nil {
+		return nil, fmt.Errorf("read a generation: %w", err)
+	}
+	keys, ok := m.Keys.Minting(s.Key)
+	if !ok {
+		return nil, fmt.Errorf("read a generation: its key %q is none of ours", s.Key)
+	}
+	c, err := config.FromSettings(s.Settings, catalog)
+	if err != nil {
+		return nil, err
+	}
+	text, err := modelMap()
+	if err != nil {
+		return nil, fmt.Errorf("read a generation's models: %w", err)
+	}
+	windows, err := models.Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	if windows.Digest() != d.Models {
+		return nil, errors.New("read a generation's models: they are not those it names")
+	}
+	return m.With(keys, m.Memo).New(c, windows), nil
 }
 
 // Choose returns the pipeline of a request.

@@ -73,7 +73,7 @@ func (e *exchange) keep() {
 	tenants := e.s.c.Loop.Tenants(e.headers.all)
 	e.exchange = &loop.Exchange{
 		Dialect: e.request.dialect,
-		Text:    r.Originals.Text,
+		Text:    r.Originals.Text, Component: r.Originals.Component, Tokens: r.Originals.Tokens,
 		Request: upstream.Request{
 			Method: e.headers.get(":method"), Path: e.headers.get(":path"), Authority: e.headers.get(":authority"),
 			Tenants: tenants, Header: e.headers.http(),

@@ -10,18 +10,20 @@ import (
 
 // loopTelemetry counts what answering the model's calls comes to.
 type loopTelemetry struct {
-	responses, rounds, expands, expandBytes, unread, usage, records metric.Int64Counter
+	responses, rounds, expands, expandBytes, expandTokens, unread, usage, records metric.Int64Counter
 }
 
 func newLoopTelemetry(b *builder) loopTelemetry {
 	return loopTelemetry{
 		responses:   b.counter("loop.responses", "{response}", "Responses read for calls of the expand tool, by outcome and reason."),
 		rounds:      b.counter("loop.rounds", "{round}", "Continuations sent to the provider and answered."),
-		expands:     b.counter("loop.expands", "{call}", "Calls of the expand tool that were answered, by result."),
+		expands:     b.counter("loop.expands", "{call}", "Calls of the expand tool that were answered, by result and by the component that had hidden what was read."),
 		expandBytes: b.counter("loop.expand.bytes", "By", "Bytes of the results of those calls."),
-		unread:      b.counter("loop.unread", "{response}", "Responses to requests with the expand tool that could not be read, by reason."),
-		usage:       b.counter("loop.usage", "{token}", "Tokens the provider reported for all rounds of responses with calls, by kind."),
-		records:     b.counter("loop.record_failures", "{response}", "Responses whose hidden rounds were not recorded: the next request starts a new prefix."),
+		expandTokens: b.counter("loop.expand.tokens", "{token}",
+			"Tokens of the results of those calls, by the component that had hidden what was read: to be taken off what it saved."),
+		unread:  b.counter("loop.unread", "{response}", "Responses to requests with the expand tool that could not be read, by reason."),
+		usage:   b.counter("loop.usage", "{token}", "Tokens the provider reported for all rounds of responses with calls, by kind."),
+		records: b.counter("loop.record_failures", "{response}", "Responses whose hidden rounds were not recorded: the next request starts a new prefix."),
 	}
 }
 
@@ -47,7 +49,9 @@ func (t *telemetry) ledger(e *exchange, l *loop.Ledger) {
 		if x.Missed {
 			result = "missed"
 		}
-		t.loop.expands.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result)))
+		component := attribute.String("component", x.Component)
+		t.loop.expands.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result), component))
+		t.loop.expandTokens.Add(ctx, int64(x.Tokens), metric.WithAttributes(component))
 		t.loop.expandBytes.Add(ctx, int64(x.Bytes))
 	}
 	for kind, n := range map[string]int64{"input": l.Sum.Input, "cache_read": l.Sum.CacheRead, "cache_write": l.Sum.CacheWrite, "output": l.Sum.Output} {

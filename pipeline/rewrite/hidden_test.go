@@ -84,6 +84,9 @@ func TestHiddenRoundsComeBack(t *testing.T) {
 		if reply.Place == nil || reply.Report.Markers != 1 {
 			t.Fatalf("%+v", reply.Report)
 		}
+		if o := reply.Originals; o.Component(r.keys.Mint(long())) != "head" || o.Component("x") != "" || o.Tokens("four") != 4 {
+			t.Errorf("%s: hidden by %q", s.dialect, o.Component(r.keys.Mint(long())))
+		}
 		first := &round.Turn{Assistant: []byte(s.hidden)}
 		results := []round.Result{{Call: round.Call{ID: "x"}, Text: "the  original"}}
 		exchange, err := turns.Exchange(nil, s.dialect, first.Assistant, results)

@@ -148,15 +148,17 @@ func (w *work) insert(patches ...wire.Patch) {
 // read in the request itself, which it keeps in memory, when somebody asks. Safe
 // for concurrent use; nil has none.
 type Originals struct {
-	body   []byte
-	decode func(value []byte) (string, bool)
-	held   []held
+	body    []byte
+	decode  func(value []byte) (string, bool)
+	counter pipeline.Counter
+	held    []held
 }
 
-// held is one marker and where its original stands.
+// held is one marker, where its original stands, and who hid it.
 type held struct {
-	id   string
-	span pipeline.Span
+	id        string
+	span      pipeline.Span
+	component string
 }
 
 // Text returns the original behind a marker that was sent in the request, and
@@ -171,6 +173,29 @@ func (o *Originals) Text(id string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Component returns the component that left a marker of the request, and nothing
+// when there is no such marker. What is read back behind it is to be taken off
+// what that component has saved.
+func (o *Originals) Component(id string) string {
+	if o == nil {
+		return ""
+	}
+	for _, h := range o.held {
+		if h.id == id {
+			return h.component
+		}
+	}
+	return ""
+}
+
+// Tokens counts a text in the encoding of the request's model.
+func (o *Originals) Tokens(text string) int {
+	if o == nil {
+		return 0
+	}
+	return o.counter.Count(text).N
 }
 
 // Len is the number of markers.
@@ -190,15 +215,26 @@ func (o *Originals) Size() int {
 }
 
 // originals notes where the texts behind the markers that were sent stand.
-func (w *work) originals(t *pipeline.Transcript, res *pipeline.Result, markers int) *Originals {
+func (w *work) originals(t *pipeline.Transcript, res *pipeline.Result, counter pipeline.Counter, markers int) *Originals {
 	if markers == 0 {
 		return nil
 	}
-	o := &Originals{body: t.Body, decode: t.Decode, held: make([]held, 0, markers)}
+	o := &Originals{body: t.Body, decode: t.Decode, counter: counter, held: make([]held, 0, markers)}
 	for i, outcome := range res.Outcomes {
 		if v := w.version(outcome); v != nil && v.ID != "" {
-			o.held = append(o.held, held{v.ID, t.Segments[i].Span})
+			o.held = append(o.held, held{v.ID, t.Segments[i].Span, hid(outcome)})
 		}
 	}
 	return o
+}
+
+// hid is the component whose edit left the marker of an outcome: the last one
+// that hid anything.
+func hid(o *pipeline.Outcome) (component string) {
+	for _, act := range o.Acts {
+		if act.Acted && act.Lossy {
+			component = act.Component
+		}
+	}
+	return component
 }

@@ -194,7 +194,7 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 		report.ToolTokens = p.Counter().Count(string(w.inserted[0].Raw)).N
 	}
 	if r.c.Expand.Resolver == ResolverLoop {
-		reply.Originals = w.originals(t, res, report.Markers)
+		reply.Originals = w.originals(t, res, p.Counter(), report.Markers)
 	}
 	reply.Body = out
 }

@@ -81,6 +81,10 @@ type Exchange struct {
 	Request upstream.Request
 	// Text returns the original behind a marker of the request.
 	Text func(id string) (string, bool)
+	// Component returns the component that left a marker of the request, and
+	// Tokens counts a text, both for the ledger; they may be nil.
+	Component func(id string) string
+	Tokens    func(text string) int
 	// Record keeps the hidden rounds of the turn; it may be nil.
 	Record func(ctx context.Context, r Record) error
 }
@@ -160,8 +164,12 @@ type Ledger struct {
 type Expand struct {
 	// ID is the marker's id, if the call named one.
 	ID string
-	// Bytes is the size of the result.
-	Bytes int
+	// Component is the component that had hidden what was read, if it is known.
+	Component string
+	// Round counts the rounds up to the one that asked, from 1.
+	Round int
+	// Bytes is the size of the result, Tokens the same in tokens.
+	Bytes, Tokens int
 	// Missed reports that there was no original to give.
 	Missed bool
 }

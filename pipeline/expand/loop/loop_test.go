@@ -137,8 +137,9 @@ func (r *rig) run(ctx context.Context, begin string) loop.Ledger {
 	r.config.Sender = client
 	x := loop.Exchange{
 		Dialect: wire.AnthropicMessages, Form: splice.SSE,
-		Request: upstream.Request{Method: "POST", Path: "/v1/messages", Authority: "gw", Tenants: []string{"t"}, Body: []byte(request)},
-		Text:    func(id string) (string, bool) { return r.text, id == r.id },
+		Request:   upstream.Request{Method: "POST", Path: "/v1/messages", Authority: "gw", Tenants: []string{"t"}, Body: []byte(request)},
+		Text:      func(id string) (string, bool) { return r.text, id == r.id },
+		Component: func(id string) string { return "hider of " + id }, Tokens: func(text string) int { return 2 * len(text) },
 		Record: func(_ context.Context, x loop.Record) error {
 			if strings.Contains(r.out.String(), "message_stop") {
 				r.t.Error("recorded behind the last event")
@@ -228,6 +229,11 @@ func TestOnlyOurs(t *testing.T) {
 	}
 	if len(r.records) != 1 || len(r.records[0].Hidden) != 2 || r.records[0].Last.Text != "Three." {
 		t.Errorf("recorded %+v", r.records)
+	}
+	for i, x := range l.Expands {
+		if x.Component != "hider of "+r.id || x.Round != i+1 || x.Tokens != 2*x.Bytes || x.Bytes == 0 {
+			t.Errorf("expand %d: %+v", i, x)
+		}
 	}
 	if l.Last.Input != 10 || l.Sum.Input != 30 || l.Sum.Output != 15 {
 		t.Errorf("usage %+v, %+v", l.Last, l.Sum)

@@ -39,7 +39,7 @@ func (r *run) results(ctx context.Context, calls []round.Call, last bool) []roun
 }
 
 func (r *run) result(ctx context.Context, call round.Call) round.Result {
-	entry := Expand{}
+	entry := Expand{Round: len(r.hidden) + 1}
 	result := round.Result{Call: call, Error: true}
 	if len(r.l.Expands) >= r.d.c.Calls {
 		result.Text = textTooMany
@@ -52,6 +52,12 @@ func (r *run) result(ctx context.Context, call round.Call) round.Result {
 		}
 	}
 	entry.Bytes = len(result.Text)
+	if r.x.Tokens != nil {
+		entry.Tokens = r.x.Tokens(result.Text)
+	}
+	if r.x.Component != nil && !entry.Missed {
+		entry.Component = r.x.Component(entry.ID)
+	}
 	r.l.Expands = append(r.l.Expands, entry)
 	return result
 }

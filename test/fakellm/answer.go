@@ -52,10 +52,18 @@ type dialect interface {
 }
 
 func dialectOf(k Kind) dialect {
-	if k == KindMessages || k == KindCount {
+	switch k {
+	case KindMessages, KindCount:
 		return anthropic{}
+	case KindResponses:
+		return responses{}
+	case KindGemini:
+		return gemini{}
+	case KindConverse:
+		return converse{}
+	default:
+		return openai{}
 	}
-	return openai{}
 }
 
 // payload is a response that is ready to be sent.
@@ -147,6 +155,10 @@ func (s *Server) fill(d dialect, rec *Request, turn *Turn, plain []byte) (*paylo
 	a := newAnswer(rec, turn, plain)
 	if rec.Kind == KindCount {
 		p.parts, err = countBody(a)
+		return p, err
+	}
+	if g, ok := d.(gemini); ok && rec.Stream && !strings.Contains(rec.Target, "alt=sse") {
+		p.parts, err = g.items(a)
 		return p, err
 	}
 	if turn.Stream != nil && *turn.Stream || turn.Stream == nil && rec.Stream {
@@ -331,60 +343,4 @@ func quote(s string) jsontext.Value {
 	// The only error of AppendQuote is the one about invalid UTF-8.
 	v, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
 	return v
-}
-
-// member is one member of a JSON object.
-type member struct {
-	name  string
-	value jsontext.Value
-}
-
-// members is a JSON object that keeps the order of its members.
-type members []member
-
-func (m *members) set(name string, value jsontext.Value) {
-	for i := range *m {
-		if (*m)[i].name == name {
-			(*m)[i].value = value
-			return
-		}
-	}
-	*m = append(*m, member{name, value})
-}
-
-// merge sets the members of an object.
-func (m *members) merge(object jsontext.Value) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if _, err := dec.ReadToken(); err != nil {
-		return fmt.Errorf("raw block: %w", err)
-	}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return fmt.Errorf("raw block: %w", err)
-		}
-		key := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return fmt.Errorf("raw block: %s: %w", key, err)
-		}
-		m.set(key, value.Clone())
-	}
-	return nil
-}
-
-// MarshalJSONTo writes the members in order.
-func (m members) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
-		return err
-	}
-	for _, x := range m {
-		if err := enc.WriteToken(jsontext.String(x.name)); err != nil {
-			return err
-		}
-		if err := enc.WriteValue(x.value); err != nil {
-			return err
-		}
-	}
-	return enc.WriteToken(jsontext.EndObject)
 }

@@ -37,6 +37,7 @@ type head struct {
 	n             int
 	includeUsage  bool
 	noObfuscation bool
+	tools         jsontext.Value
 }
 
 // keeper writes into a buffer until a limit, then forgets everything; it
@@ -132,8 +133,11 @@ func readHead(rec *Request, plain []byte) *problem {
 	if strings.HasSuffix(rec.Path, ":streamRawPredict") {
 		rec.Stream = true
 	}
-	if strings.HasSuffix(rec.Path, "/invoke") {
+	switch {
+	case strings.HasSuffix(rec.Path, "/invoke"), rec.Kind == KindConverse:
 		rec.Stream = false
+	case rec.Kind == KindGemini:
+		rec.Stream = strings.HasSuffix(rec.Path, ":streamGenerateContent")
 	}
 	rec.head = h
 	return nil
@@ -186,12 +190,17 @@ func (h *head) member(dec *jsontext.Decoder, name string, opts []jsontext.Option
 		target = &h.n
 	case "stream_options":
 		target = &options
+	case "tools": // Responses repeats them
 	default:
 		return dec.SkipValue()
 	}
 	value, err := dec.ReadValue()
 	if err != nil || value.Kind() == 'n' { // null is as good as absent
 		return err
+	}
+	if name == "tools" {
+		h.tools = value.Clone()
+		return nil
 	}
 	if err := json.Unmarshal(value, target, json.JoinOptions(opts...)); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

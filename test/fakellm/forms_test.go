@@ -1,6 +1,7 @@
 package fakellm_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -316,6 +317,55 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestOtherErrors covers the error bodies of the other dialects.
+func TestOtherErrors(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/v1/responses":                    `{"error":{"message":"scripted error 503","type":"server_error","param":null,"code":null}}`,
+		"/v1beta/models/m:generateContent": `{"error":{"code":503,"message":"scripted error 503","status":"UNAVAILABLE"}}`,
+		"/model/vendor.model-x/converse":   `{"message":"scripted error 503"}`,
+	} {
+		s := start(t, fakellm.WithScript(fakellm.Turn{Status: 503}))
+		if got := send(t, http.DefaultClient, s.URL()+path, `{}`); got.StatusCode != 503 || got.body != want {
+			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
+		}
+	}
+}
+
+// TestOtherStreams covers the streams of the other dialects.
+func TestOtherStreams(t *testing.T) {
+	t.Parallel()
+	turn := fakellm.Turn{ID: "x", DeltaRunes: 3, Usage: &fakellm.Usage{Input: 1, Output: 2}, Blocks: []fakellm.Block{
+		fakellm.Thinking("hm", "c2ln"), fakellm.Text("hello"), fakellm.ToolID("c1", "f", `{"a":1}`),
+	}}
+	s := start(t, fakellm.WithScript(turn, turn))
+	var types []string
+	for i, e := range readSSE(t, send(t, http.DefaultClient, s.URL()+"/v1/responses", `{"stream":true}`).body) {
+		types = append(types, e.name)
+		if !strings.HasPrefix(e.data, fmt.Sprintf(`{"type":"%s","sequence_number":%d,`, e.name, i)) {
+			t.Errorf("event %d: %s", i, e.data)
+		}
+	}
+	want := "response.created response.in_progress response.output_item.added response.output_item.done response.output_item.added " +
+		"response.content_part.added response.output_text.delta response.output_text.delta response.output_text.done response.content_part.done " +
+		"response.output_item.done response.output_item.added response.function_call_arguments.delta response.function_call_arguments.delta " +
+		"response.function_call_arguments.delta response.function_call_arguments.done response.output_item.done response.completed"
+	if got := strings.Join(types, " "); got != want {
+		t.Errorf("events %s", got)
+	}
+	var chunks []string
+	for _, e := range readSSE(t, send(t, http.DefaultClient, s.URL()+"/v1/models/m:streamGenerateContent?alt=sse", `{}`).body) {
+		chunks = append(chunks, strings.SplitN(strings.TrimPrefix(e.data, `{"candidates":[`), `,"usageMetadata"`, 2)[0])
+	}
+	want = `{"content":{"parts":[{"text":"hm","thought":true,"thoughtSignature":"c2ln"}],"role":"model"},"index":0}]
+{"content":{"parts":[{"text":"hel"}],"role":"model"},"index":0}]
+{"content":{"parts":[{"text":"lo"}],"role":"model"},"index":0}]
+{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1},"id":"c1"}}],"role":"model"},"finishReason":"STOP","index":0}]`
+	if got := strings.Join(chunks, "\n"); got != want {
+		t.Errorf("chunks\n%s", got)
+	}
+}
+
 // TestPaths covers the paths that are served and what they answer.
 func TestPaths(t *testing.T) {
 	t.Parallel()
@@ -329,6 +379,12 @@ func TestPaths(t *testing.T) {
 		{vertex + "count-tokens:rawPredict", `{"model":"claude-v"}`, "application/json", `{"input_tokens":5}`, fakellm.KindCount},
 		{"/model/anthropic.claude-x%3A0/invoke", `{"anthropic_version":"bedrock-2023-05-31","stream":true}`, "application/json", `"model":"anthropic.claude-x:0"`, fakellm.KindMessages},
 		{"/p/v1/messages/count_tokens?beta=true", `{"messages":["0123456789"]}`, "application/json", `{"input_tokens":6}`, fakellm.KindCount},
+		{"/v1/responses", `{"model":"gpt-r","tools":[{"name":"f"}]}`, "application/json", `"tools":[{"name":"f"}],"usage":{"input_tokens":`, fakellm.KindResponses},
+		{"/v1/responses", `{"model":"gpt-r","stream":true}`, "text/event-stream; charset=utf-8", `"model":"gpt-r"`, fakellm.KindResponses},
+		{"/v1beta/models/gem-x:generateContent", `{}`, "application/json", `"modelVersion":"gem-x"`, fakellm.KindGemini},
+		{"/v1beta/models/gem-x:streamGenerateContent?alt=sse", `{}`, "text/event-stream; charset=utf-8", `"finishReason":"STOP"`, fakellm.KindGemini},
+		{"/v1beta/models/gem-x:streamGenerateContent", `{}`, "application/json", "}\n]\n", fakellm.KindGemini},
+		{"/model/vendor.model-x/converse", `{"stream":true}`, "application/json", `"stopReason":"end_turn"`, fakellm.KindConverse},
 		{"/v1/embeddings", `{"input":"x"}`, "application/json", `"length":13,"sha256":"b70f6e1e`, fakellm.KindOther},
 	}
 	for _, tt := range tests {

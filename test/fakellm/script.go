@@ -20,6 +20,12 @@ const (
 	KindChat Kind = "chat"
 	// KindMessages is an Anthropic Messages request.
 	KindMessages Kind = "messages"
+	// KindResponses is an OpenAI Responses request.
+	KindResponses Kind = "responses"
+	// KindGemini is a Gemini generateContent or streamGenerateContent request.
+	KindGemini Kind = "gemini"
+	// KindConverse is a Bedrock Converse request.
+	KindConverse Kind = "converse"
 	// KindCount is an Anthropic token counting request.
 	KindCount Kind = "count_tokens"
 	// KindOther is everything else.
@@ -31,8 +37,8 @@ const (
 // an error in the provider's form; one whose Raw is set answers with exactly
 // those bytes; any other one answers with Blocks.
 type Turn struct {
-	// On restricts the turn to one kind of request. Empty means generation:
-	// chat or messages. Token counts and other requests use up a turn only if
+	// On restricts the turn to one kind of request. Empty means generation, in
+	// whatever form. Token counts and other requests use up a turn only if
 	// it names their kind.
 	On Kind `json:"on"`
 	// Match restricts the turn to requests of a certain content.
@@ -279,9 +285,9 @@ type Fault struct {
 // check reports the first member of a turn that cannot be followed.
 func (t *Turn) check() error {
 	switch t.On {
-	case "", KindChat, KindMessages, KindCount, KindOther:
+	case "", KindChat, KindMessages, KindResponses, KindGemini, KindConverse, KindCount, KindOther:
 	default:
-		return fmt.Errorf("on %q: want chat, messages, count_tokens or other", t.On)
+		return fmt.Errorf("on %q: want chat, messages, responses, gemini, converse, count_tokens or other", t.On)
 	}
 	if t.Status != 0 && (t.Status < 200 || t.Status > 599) {
 		return fmt.Errorf("status %d: want 200 to 599", t.Status)
@@ -332,7 +338,7 @@ func (f *Fault) check() error {
 // fits reports whether the turn answers the request, whose decompressed body
 // is plain, and returns the turn with the groups of Match.Body filled in.
 func (t Turn) fits(r *Request, plain []byte) (Turn, bool) {
-	if t.On == "" && r.Kind != KindChat && r.Kind != KindMessages || t.On != "" && t.On != r.Kind {
+	if t.On == "" && (r.Kind == KindCount || r.Kind == KindOther) || t.On != "" && t.On != r.Kind {
 		return t, false
 	}
 	m := t.Match

@@ -165,6 +165,7 @@ func (t *telemetry) record(e *exchange, r *rewrite.Report, took time.Duration) {
 	t.conflicts.Add(ctx, int64(r.Conflicts))
 	t.markers.Add(ctx, int64(r.Markers), metric.WithAttributes(dialect))
 	t.fresh.Add(ctx, int64(r.Fresh))
+	t.hidden(e, r)
 	if r.StoreError != nil {
 		t.puts.Add(ctx, 1)
 	}

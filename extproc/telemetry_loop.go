@@ -6,11 +6,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/contextguru/contextguru/pipeline/expand/loop"
+	"github.com/contextguru/contextguru/pipeline/rewrite"
 )
 
 // loopTelemetry counts what answering the model's calls comes to.
 type loopTelemetry struct {
 	responses, rounds, expands, expandBytes, expandTokens, unread, usage, records metric.Int64Counter
+
+	restored, unfit, healed, echoes, lookups metric.Int64Counter
 }
 
 func newLoopTelemetry(b *builder) loopTelemetry {
@@ -21,9 +24,37 @@ func newLoopTelemetry(b *builder) loopTelemetry {
 		expandBytes: b.counter("loop.expand.bytes", "By", "Bytes of the results of those calls."),
 		expandTokens: b.counter("loop.expand.tokens", "{token}",
 			"Tokens of the results of those calls, by the component that had hidden what was read: to be taken off what it saved."),
-		unread:  b.counter("loop.unread", "{response}", "Responses to requests with the expand tool that could not be read, by reason."),
-		usage:   b.counter("loop.usage", "{token}", "Tokens the provider reported for all rounds of responses with calls, by kind."),
-		records: b.counter("loop.record_failures", "{response}", "Responses whose hidden rounds were not recorded: the next request starts a new prefix."),
+		unread:   b.counter("loop.unread", "{response}", "Responses to requests with the expand tool that could not be read, by reason."),
+		usage:    b.counter("loop.usage", "{token}", "Tokens the provider reported for all rounds of responses with calls, by kind."),
+		restored: b.counter("loop.restored", "{answer}", "Earlier answers in requests that got back what the client did not see of them."),
+		unfit:    b.counter("loop.unfit", "{answer}", "Earlier answers whose record does not fit what the client sent of them, so that they went out without it."),
+		healed:   b.counter("loop.healed", "{result}", "Results of expand calls that had reached the client, and that were replaced by what the model asked for."),
+		echoes:   b.counter("loop.marker_echoes", "{marker}", "Markers that a model repeated in its answer to the client."),
+		lookups:  b.counter("loop.lookup_failures", "{request}", "Requests for which the store could not say what clients did not see: they may start a new prefix."),
+		records:  b.counter("loop.record_failures", "{response}", "Responses whose hidden rounds were not recorded: the next request starts a new prefix."),
+	}
+}
+
+// hidden counts what became of earlier answers in a request.
+func (t *telemetry) hidden(e *exchange, r *rewrite.Report) {
+	for _, c := range []struct {
+		counter metric.Int64Counter
+		name    string
+		n       int
+	}{
+		{t.loop.restored, "restored", r.Restored},
+		{t.loop.unfit, "unfit", r.Unfit},
+		{t.loop.healed, "healed", r.Healed},
+		{t.loop.echoes, "marker_echoes", r.Echoes},
+	} {
+		if c.n > 0 {
+			c.counter.Add(e.ctx, int64(c.n))
+			e.span.SetAttributes(attribute.Int("contextguru.loop."+c.name, c.n))
+		}
+	}
+	if r.HiddenError != nil {
+		t.loop.lookups.Add(e.ctx, 1)
+		e.span.AddEvent("hidden_rounds_not_read", trace.WithAttributes(attribute.String("error", r.HiddenError.Error())))
 	}
 }
 

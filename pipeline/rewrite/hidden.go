@@ -28,7 +28,7 @@ func (r *Rewriter) restore(ctx context.Context, w *work, req Request, t *pipelin
 	})
 	reply.Place = &got.Place
 	reply.Report.Restored, reply.Report.Unfit, reply.Report.Healed = got.Turns, got.Unfit, got.Healed
-	reply.Report.HiddenError = got.StoreError
+	reply.Report.Echoes, reply.Report.HiddenError = got.Echoes, got.StoreError
 	return got.Patches
 }
 

@@ -80,6 +80,8 @@ type Report struct {
 	// Healed counts results of expand calls that reached the client, and that were
 	// replaced by what the model asked for.
 	Healed int
+	// Echoes counts the markers that the model repeated in its newest answer.
+	Echoes int
 	// HiddenError is the store's error for which hidden rounds may be missing, or nil.
 	HiddenError error
 

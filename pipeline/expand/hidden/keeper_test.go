@@ -467,3 +467,26 @@ func TestHealsInOrder(t *testing.T) {
 		t.Errorf("%+v\n%s", report, got)
 	}
 }
+
+// Markers that the model repeats are counted where they are new, and stay.
+func TestEchoes(t *testing.T) {
+	t.Parallel()
+	for name, s := range shapes() {
+		r := newRig(t, nil, nil)
+		marker := pipeline.Marker(r.keys.Mint("the original"))
+		forged := pipeline.Marker("aaaaaaaaaaaaaaaaaaaa")
+		echo := s.elements(s.text("See "+marker+" and "+forged), s.call("sh_1", "sh"))
+		inCall := s.elements(strings.Replace(s.call("sh_1", "sh"), "x", marker, 1))
+		for body, want := range map[string]int{
+			s.body(echo, s.results("sh_1")):                                           1,
+			s.body(echo, s.results("sh_1"), s.elements(s.text("a")), s.user):          0,
+			s.body(s.elements(s.text("a")), strings.Replace(s.user, "Go", marker, 1)): 0,
+			s.body(inCall, s.results("sh_1")):                                         1,
+			s.body():                                                                  0,
+		} {
+			if got, report := r.restore(t, s.dialect, body, nil); report.Echoes != want || got != body {
+				t.Errorf("%s: %d echoes, want %d, in %s", name, report.Echoes, want, body)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package hidden
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/contextguru/contextguru/pipeline"
@@ -36,6 +37,10 @@ type Restored struct {
 	Asked int
 	// Healed counts the results that were replaced.
 	Healed int
+	// Echoes counts the markers of ours in the model's newest turn, as the client
+	// has it: in its texts, or in what it lets the client's tools do. Nobody edits
+	// them; a model that repeats markers has taken them for text.
+	Echoes int
 	// StoreError is why records could not be read, or nil. The request is valid
 	// all the same.
 	StoreError error
@@ -85,6 +90,9 @@ func (k *Keeper) Restore(ctx context.Context, req Request) Restored {
 			k.find(req.Tenants[0], visits)
 		}
 	}
+	if n := len(visits); n > 0 {
+		out.Echoes = k.echoes(r, req.Outline.Elements, &visits[n-1])
+	}
 	for i := range visits {
 		v := &visits[i]
 		rec := k.recordOf(ctx, req.Tenants, v)
@@ -132,6 +140,23 @@ func (k *Keeper) visits(r *reader, elements []wire.Element, place *Place) []visi
 		i = v.to
 	}
 	return list
+}
+
+// echoes counts the markers in a turn, if it is the newest one of the request.
+func (k *Keeper) echoes(r *reader, elements []wire.Element, v *visit) (n int) {
+	for _, e := range elements[v.to:] {
+		if e.Assistant {
+			return 0
+		}
+	}
+	for _, e := range elements[v.from:v.to] {
+		if value := r.value(e.Span); bytes.Contains(value, []byte("cg:")) {
+			for range k.c.Keys.Markers(string(value)) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // find notes what is known of the turns, and returns the names of which nothing is.

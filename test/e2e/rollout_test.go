@@ -13,8 +13,9 @@ import (
 
 // Two configurations that rewrite the same outputs differently.
 const (
-	before = steady + "pipeline: [format, dedup, collapse]\ncomponents: {collapse: {max_tokens: 500}}\n"
-	after  = steady + "pipeline: [extract, collapse]\ncomponents: {collapse: {max_tokens: 900, head_lines: 3, tail_lines: 3}}\n"
+	far    = "expand: {resolver: external}\ncache: {horizon_tokens: 100000000}\n"
+	before = far + "pipeline: [format, dedup, collapse]\ncomponents: {collapse: {max_tokens: 500}}\n"
+	after  = far + "pipeline: [extract, collapse]\ncomponents: {collapse: {max_tokens: 900, head_lines: 3, tail_lines: 3}}\n"
 )
 
 // traveller is a conversation that both replicas are sent.

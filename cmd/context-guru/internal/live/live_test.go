@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -220,9 +221,11 @@ func (s served) RoundTrip(*http.Request) (*http.Response, error) {
 func TestNewerModels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		window, price := 100_000, 1
+		var window, price atomic.Int64
+		window.Store(100_000)
+		price.Store(1)
 		document := served(func() string {
-			return fmt.Sprintf(`{"gpt-5":{"mode":"chat","litellm_provider":"openai","max_input_tokens":%d,"input_cost_per_token":%de-6}}`, window, price)
+			return fmt.Sprintf(`{"gpt-5":{"mode":"chat","litellm_provider":"openai","max_input_tokens":%d,"input_cost_per_token":%de-6}}`, window.Load(), price.Load())
 		})
 		r := launch(t, memory(t), external+"pipeline: [format]\n", func(l *Live) {
 			held, faults := models.Load([]byte(document()))
@@ -244,12 +247,12 @@ func TestNewerModels(t *testing.T) {
 		}
 		old := pick("a").Digest()
 		id := r.manager.CurrentID()
-		price = 2
+		price.Store(2)
 		time.Sleep(7 * time.Hour)
 		if r.refresh.Stats().Adopted != 1 || r.manager.CurrentID() != id || pick("b").Digest() != old {
 			t.Errorf("a price made a generation: %+v", r.refresh.Stats())
 		}
-		window = 200_000
+		window.Store(200_000)
 		time.Sleep(7 * time.Hour)
 		if r.refresh.Stats().Adopted != 2 || r.manager.CurrentID() == id {
 			t.Errorf("the window did not come: %+v", r.refresh.Stats())

@@ -26,7 +26,8 @@ func TestHorizonTokens(t *testing.T) {
 		"cache: {horizon_tokens: 0}\npipeline: [format, failed_run, mask]\n":                     {0, false},
 		"cache: {horizon_tokens: 0}\npipeline: [failed_run, mask]\nexpand: {resolver: external}": {0, true},
 		"cache: {horizon_tokens: 0}\npreset: safe\nexpand: {resolver: external}":                 {0, false},
-		"cache: {horizon_tokens: 0}\nexpand: {resolver: external}":                               {0, true},
+		"cache: {horizon_tokens: 0}\npreset: general\nexpand: {resolver: external}":              {0, true},
+		"cache: {horizon_tokens: 0}\nexpand: {resolver: external}":                               {0, false},
 	} {
 		c, err := Parse("cg.yaml", []byte(data), catalog)
 		if err != nil {

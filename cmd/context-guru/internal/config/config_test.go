@@ -186,7 +186,7 @@ func TestNotes(t *testing.T) {
 		data string
 		want []string // prefixes, in order
 	}{
-		{"", []string{"keys: none is given", "expand.resolver: none, so dedup, failed_run, mask, smartcrush, extract, collapse, linecap may"}},
+		{"", []string{"keys: none is given", "expand.resolver: none, so dedup, smartcrush, extract, collapse, linecap may"}},
 		{"pipeline: [format]\n", []string{"keys: none is given"}},
 		{"expand: {resolver: external}\nlisten: {grpc: ':9002'}\n", []string{"listen.grpc: :9002 accepts any peer", "keys: none"}},
 		{"expand: {resolver: external}\nlisten: {grpc: '10.0.0.1:9002'}\n", []string{"listen.grpc: 10.0.0.1:9002 accepts", "keys: none"}},

@@ -345,6 +345,56 @@ func TestUnknownEvents(t *testing.T) {
 	}
 }
 
+// The input that the first round reported is corrected where it changed, and
+// nothing is reported that the provider does not report.
+func TestInputOfTheLastRound(t *testing.T) {
+	t.Parallel()
+	p := anthropic{}
+	last := func(first, second string) string {
+		var rounds [][]string
+		for i, usage := range []string{first, second} {
+			events := p.stream(reply(i, [][]block{{ours("o1")}, {text("done")}}[i]...))
+			events[0] = strings.Replace(events[0], `"usage":{`, `"usage":{`+usage, 1)
+			rounds = append(rounds, events)
+		}
+		events := strings.Split(strings.TrimSpace(run(t, streamed(p), rounds).out.String()), "\n\n")
+		_, usage, _ := strings.Cut(events[len(events)-2], `"usage":`)
+		return strings.TrimSuffix(usage, "}")
+	}
+	for _, tc := range [][3]string{
+		{"", "", `{"output_tokens":15,"input_tokens":200}`},
+		{`"cache_read_input_tokens":7,`, `"cache_read_input_tokens":7,`, `{"output_tokens":15,"input_tokens":200}`},
+		{`"cache_read_input_tokens":7,`, "", `{"output_tokens":15,"input_tokens":200,"cache_read_input_tokens":0}`},
+		{"", `"cache_creation_input_tokens":9,`, `{"output_tokens":15,"input_tokens":200,"cache_creation_input_tokens":9}`},
+	} {
+		if have := last(tc[0], tc[1]); have != tc[2] {
+			t.Errorf("%q, %q: %s, want %s", tc[0], tc[1], have, tc[2])
+		}
+	}
+}
+
+// A call whose arguments come in pieces of their own form is withheld, too, but
+// cannot be sent back.
+func TestGeminiCallInPieces(t *testing.T) {
+	t.Parallel()
+	chunk := func(part, finish string) string {
+		return plain(`{"candidates":[{"content":{"parts":[` + part + `],"role":"model"}` + finish + `}]}`)
+	}
+	x := run(t, splice.Config{Dialect: wire.Gemini, Form: splice.SSE}, [][]string{{
+		chunk(`{"text":"a"}`, ""),
+		chunk(`{"functionCall":{"name":"`+tool+`","willContinue":true}}`, ""),
+		chunk(`{"functionCall":{"partialArgs":[{"jsonPath":"$.id","stringValue":"SECRET"}],"willContinue":true}}`, ""),
+		chunk(`{"functionCall":{}}`, ""),
+		chunk(`{"functionCall":{"name":"read_file","args":{}}}`, `,"finishReason":"STOP"`),
+	}})
+	if turn := x.turns[0]; turn.Assistant != nil || len(turn.Others) != 1 {
+		t.Errorf("%+v", turn)
+	}
+	if have := x.out.String(); strings.Contains(have, tool) || strings.Contains(have, "SECRET") || !strings.Contains(have, "read_file") {
+		t.Errorf("%s", have)
+	}
+}
+
 // What has no place in a request keeps the turn from being continued.
 func TestUnknownDelta(t *testing.T) {
 	t.Parallel()

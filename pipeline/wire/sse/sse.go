@@ -136,7 +136,7 @@ func (f *Framer) Last() (Event, bool) {
 	if f.over || f.at == len(f.src) {
 		return Event{}, false
 	}
-	if f.line < len(f.src) && !f.skip {
+	if f.line < len(f.src) {
 		f.field(f.line, len(f.src))
 	}
 	f.line, f.seen, f.tail, f.kept = len(f.src), len(f.src), 0, false

@@ -187,6 +187,7 @@ func TestAppend(t *testing.T) {
 		{"data: 1\r\n: c\r\ndata: 2\r\n\r\n", "x", "data: x\r\n: c\r\n\r\n"},
 		{"data: 1\ndata: 2\n\n", "x\ny", "data: x\ndata: y\n\n"},
 		{"data: 1\n\n", "x\ny", "data: x\ndata: y\n\n"},
+		{"data: 1\rdata: 2\n\n", "x", "data: x\n\n"},
 		{": c\n\n", "x", ": c\n\n"},
 		{mark + "data: 1\ndata: 2\n\n", "x", "data: x\n\n"},
 	} {

@@ -8,7 +8,7 @@ VERSION       := $(shell git describe --tags --always --dirty 2>/dev/null || ech
 TOOL          := go tool -modfile=test/tools/go.mod
 # Packages where goroutines meet run under the race detector, the others without, since counting and compressing suffer tenfold from it.
 PACKAGES       = go list ./... | grep -v /test/e2e
-RACY          := /(cmd|extproc|store|test/fakellm)(/|$$)|/pipeline(/expand|/generation|/rewrite)?$$
+RACY          := /(cmd|extproc|store|test/fakellm)(/|$$)|/pipeline(/expand(/hidden|/loop|/upstream)?|/generation|/rewrite)?$$
 export ENVOY_VERSION
 
 .DEFAULT_GOAL := help

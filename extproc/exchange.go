@@ -56,6 +56,7 @@ type exchange struct {
 	carries  bool           // the request went out with the expand tool
 	exchange *loop.Exchange // what answers to the model's calls are made of
 	reading  bool           // the response is read for such calls
+	kept     int64          // bytes of requests kept for that
 
 	held    int64 // bytes taken from the server's budget
 	reply   *rewrite.Reply
@@ -106,6 +107,9 @@ func (e *exchange) sent() {
 // close ends the exchange, however it came to its end.
 func (e *exchange) close() {
 	e.release()
+	if e.kept > 0 {
+		e.s.kept.Release(e.kept)
+	}
 	switch {
 	case e.outcome != "":
 	case e.res && !e.resEnd, e.concerns && !e.bodyEnd:
@@ -278,6 +282,7 @@ func (e *exchange) rewrite(body []byte) (out []byte, decoded bool) {
 		req.Tenant = e.s.c.Tenant(e.headers.all)
 		if e.s.c.Loop != nil {
 			req.Tenants = e.s.c.Loop.Tenants(e.headers.all)
+			req.Shed = e.s.full(2 * int64(len(body))) // the client's and ours
 		}
 	}
 	done := make(chan *rewrite.Reply, 1)

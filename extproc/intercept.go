@@ -29,6 +29,10 @@ type Loop struct {
 	Hop *hop.Signer
 	// Hidden remembers what clients do not see; nil remembers nothing.
 	Hidden *hidden.Keeper
+	// MaxKept bounds the bytes of all requests that are kept while their answers
+	// are read. Above it conversations that begin get lossless edits only, and the
+	// answers to others are not read.
+	MaxKept int64
 	// Tenants names a request's owner from its headers, one name per service key,
 	// the current one first. The first is what Config.Tenant returns.
 	Tenants func(header func(name string) string) []string
@@ -70,6 +74,14 @@ func (e *exchange) keep() {
 		return
 	}
 	e.carries = true
+	// The reply's memory goes back to its pool when it is sent; the originals
+	// keep the client's own body.
+	kept := int64(len(r.Body) + r.Originals.Size())
+	if !e.s.kept.TryAcquire(kept) {
+		e.s.telemetry.notRead(e, reasonOverloaded)
+		return
+	}
+	e.kept = kept
 	tenants := e.s.c.Loop.Tenants(e.headers.all)
 	e.exchange = &loop.Exchange{
 		Dialect: e.request.dialect,
@@ -77,13 +89,21 @@ func (e *exchange) keep() {
 		Request: upstream.Request{
 			Method: e.headers.get(":method"), Path: e.headers.get(":path"), Authority: e.headers.get(":authority"),
 			Tenants: tenants, Header: e.headers.http(),
-			// The reply's memory goes back to its pool when it is sent.
 			Body: append([]byte(nil), r.Body...),
 		},
 	}
 	if k := e.s.c.Loop.Hidden; k != nil && r.Place != nil {
 		e.exchange.Record = loop.Keep(k, e.request.dialect, tenants, *r.Place)
 	}
+}
+
+// full reports whether a request of so many bytes could not be kept now.
+func (s *Server) full(bytes int64) bool {
+	if !s.kept.TryAcquire(bytes) {
+		return true
+	}
+	s.kept.Release(bytes)
+	return false
 }
 
 // http returns the headers that are not the protocol's own.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -80,6 +81,7 @@ type Server struct {
 	extprocv3.UnimplementedExternalProcessorServer
 	c         Config
 	budget    *semaphore.Weighted
+	kept      *semaphore.Weighted // see Loop.MaxKept
 	telemetry *telemetry
 	warnings  *warnings
 	observer  *observer // nil unless the traffic is only observed
@@ -91,7 +93,14 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{c: c, budget: semaphore.NewWeighted(c.MaxInFlight), telemetry: t, warnings: &warnings{log: c.Log}}
+	kept := int64(math.MaxInt64)
+	if c.Loop != nil && c.Loop.MaxKept > 0 {
+		kept = c.Loop.MaxKept
+	}
+	s := &Server{
+		c: c, budget: semaphore.NewWeighted(c.MaxInFlight), kept: semaphore.NewWeighted(kept),
+		telemetry: t, warnings: &warnings{log: c.Log},
+	}
 	if c.Observe != nil {
 		s.observer, err = newObserver(s)
 	}

@@ -35,6 +35,6 @@ func (s *service) loop(tenants expand.TenantOf) (*extproc.Loop, error) {
 			Rounds: x.Rounds, Calls: x.Calls, Window: int(x.WindowBytes), MaxBody: int(s.c.Limits.BodyBytes),
 			Time: x.Timeout.Std(), KeepAlive: x.KeepAlive.Std(), Limits: splice.Limits{Held: int(x.HeldBytes)},
 		}),
-		Hop: signer, Hidden: s.engine.hidden, Tenants: tenants.FromGateway,
+		Hop: signer, Hidden: s.engine.hidden, MaxKept: x.InFlightBytes, Tenants: tenants.FromGateway,
 	}, nil
 }

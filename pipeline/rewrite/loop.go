@@ -109,8 +109,11 @@ func (r *Rewriter) prepare(w *work, req Request, p *pipeline.Pipeline, t *pipeli
 	case t.Several:
 		return ToolLosslessOnly, LosslessSeveral
 	}
-	if !p.Offloads() {
+	switch {
+	case !p.Offloads():
 		return ToolNoMarkers, ""
+	case req.Shed && t.Turn == 0:
+		return ToolLosslessOnly, LosslessShed
 	}
 	report.Preamble = preamble(t)
 	report.Gate = GateOpen

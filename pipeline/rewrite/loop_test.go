@@ -209,6 +209,8 @@ func TestWhenTheToolIsPutIn(t *testing.T) {
 		{"kept", always, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses("")}, rewrite.ToolLosslessOnly, "", rewrite.LosslessKept},
 		{"not kept", 0, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses(`"store":false,`)}, tool.Injected, rewrite.GateOpen, ""},
 		{"counted", 0, 0, rewrite.Request{Dialect: wire.OpenAIResponses, Body: responses(""), Aside: true}, tool.Injected, rewrite.GateOpen, ""},
+		{"no room", 0, 0, rewrite.Request{Body: []byte(`{"model":"m",` + some + `"messages":[{"role":"user","content":"Begin."}]}`), Shed: true}, rewrite.ToolLosslessOnly, "", rewrite.LosslessShed},
+		{"no room, going on", 0, 0, rewrite.Request{Body: chat(400, some), Shed: true}, tool.Injected, rewrite.GateOpen, ""},
 		{"binary", always, 0, rewrite.Request{Body: chat(400, some), Binary: true}, rewrite.ToolLosslessOnly, "", rewrite.LosslessBinary},
 		{"several answers", always, 0, rewrite.Request{Body: chat(400, some+`"n":2,`)}, rewrite.ToolLosslessOnly, "", rewrite.LosslessSeveral},
 		{"one answer", 0, 0, rewrite.Request{Body: chat(400, some+`"n":1,`)}, tool.Injected, rewrite.GateOpen, ""},

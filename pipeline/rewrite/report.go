@@ -36,6 +36,7 @@ const (
 	LosslessKept       = "kept"        // a later request may continue this one without holding it
 	LosslessBinary     = "binary"      // the answer, and a call in it, cannot be read
 	LosslessSeveral    = "several"     // one of several answers cannot be continued without the others
+	LosslessShed       = "overload"    // a conversation that begins while there is no room to answer calls
 	LosslessGate       = "gate"        // the conversation is too small for the expand tool
 	LosslessNoTool     = "no_tool"     // the expand tool cannot or must not be put in: see Report.Tool
 	LosslessServerHeld = "server_held" // the provider keeps history that the request does not hold

@@ -80,6 +80,9 @@ type Request struct {
 	Preset string
 	// LosslessOnly forbids markers.
 	LosslessOnly bool
+	// Shed says that calls of the expand tool could not be answered now: under
+	// ResolverLoop a conversation that begins gets lossless edits only.
+	Shed bool
 	// Aside says that the request asks about a conversation: see [wire.Aside].
 	Aside bool
 	// Binary says that the answer cannot be read, and so no call in it: see

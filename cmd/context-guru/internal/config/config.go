@@ -215,6 +215,8 @@ type Expand struct {
 	KeepAlive Duration `json:"keep_alive"`
 	// HeldBytes caps what one answer may hold in memory.
 	HeldBytes int64 `json:"held_bytes"`
+	// InFlightBytes caps the requests kept while their answers are read, all together.
+	InFlightBytes int64 `json:"in_flight_bytes"`
 }
 
 // GatewayTLS is the TLS of the connections to the gateway's listener.

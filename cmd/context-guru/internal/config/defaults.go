@@ -41,7 +41,7 @@ func Default() *Config {
 		Expand: Expand{
 			Resolver: ResolverNone, Path: "/context-guru/expand", Inject: InjectAuto, GateTokens: rewrite.DefaultGateTokens,
 			Rounds: loop.DefaultRounds, Calls: loop.DefaultCalls, WindowBytes: expand.DefaultWindow,
-			Timeout: Duration(loop.DefaultTime), KeepAlive: Duration(loop.DefaultKeepAlive), HeldBytes: splice.DefaultHeld,
+			Timeout: Duration(loop.DefaultTime), KeepAlive: Duration(loop.DefaultKeepAlive), HeldBytes: splice.DefaultHeld, InFlightBytes: 1 << 30,
 		},
 		Preset:     preset.Default,
 		Components: map[string]json.RawMessage{},

@@ -224,6 +224,7 @@ func (l *loader) gateway() {
 		{"expand.calls", int64(x.Calls), 1},
 		{"expand.window_bytes", x.WindowBytes, 1 << 10},
 		{"expand.held_bytes", x.HeldBytes, 64 << 10},
+		{"expand.in_flight_bytes", x.InFlightBytes, 2 * l.c.Limits.BodyBytes},
 	} {
 		if n.value < n.least {
 			l.fault(n.path, fmt.Sprintf("must be at least %d, got %d", n.least, n.value), "")

@@ -56,16 +56,16 @@ func newEngine(c *config.Config, log *slog.Logger) (*engine, error) {
 	return e, nil
 }
 
-// rewrite builds the rewriter on pipelines.
-func (e *engine) rewrite(c *config.Config, choose func(context.Context, rewrite.Choice) *pipeline.Pipeline) {
+// rewrite builds the rewriter on what chooses for a request.
+func (e *engine) rewrite(c *config.Config, choose func(context.Context, rewrite.Choice) (*pipeline.Pipeline, rewrite.Expand)) {
 	e.rewriter = rewrite.New(rewrite.Config{
-		Pipeline: choose,
-		Store:    written(c, e.store),
-		TTL:      c.Store.TTL.Std(),
-		MaxBody:  int(c.Limits.BodyBytes),
-		Limits:   wire.Limits{Segments: c.Limits.Segments},
-		Expand:   plan.Expand(c),
-		Hidden:   e.hidden,
+		Choose:  choose,
+		Store:   written(c, e.store),
+		TTL:     c.Store.TTL.Std(),
+		MaxBody: int(c.Limits.BodyBytes),
+		Limits:  wire.Limits{Segments: c.Limits.Segments},
+		Expand:  plan.Expand(c),
+		Hidden:  e.hidden,
 	})
 }
 
@@ -76,7 +76,9 @@ func (e *engine) rewriteAlone(c *config.Config) error {
 		return err
 	}
 	only := e.maker.New(c, windows)
-	e.rewrite(c, func(_ context.Context, choice rewrite.Choice) *pipeline.Pipeline { return only.Choose(choice) })
+	e.rewrite(c, func(_ context.Context, choice rewrite.Choice) (*pipeline.Pipeline, rewrite.Expand) {
+		return only.Choose(choice), only.Expand()
+	})
 	return nil
 }
 

@@ -100,7 +100,7 @@ func preamble(t *pipeline.Transcript) int {
 // a title or a summary, and with its originals restored it could be larger than
 // any before.
 func (r *Rewriter) prepare(w *work, req Request, p *pipeline.Pipeline, t *pipeline.Transcript, report *Report) (state tool.State, lossless string) {
-	x := &r.c.Expand
+	x := &w.expand
 	switch {
 	case t.Kept && !req.Aside:
 		return ToolLosslessOnly, LosslessKept

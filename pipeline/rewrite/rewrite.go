@@ -21,6 +21,9 @@ type Config struct {
 	// model's encoding. Requests of one conversation must get pipelines of one
 	// digest.
 	Pipeline func(ctx context.Context, c Choice) *pipeline.Pipeline
+	// Choose, if set, takes the place of Pipeline and Expand where both follow the
+	// conversation: it may have begun under another configuration.
+	Choose func(ctx context.Context, c Choice) (*pipeline.Pipeline, Expand)
 	// Store keeps the originals.
 	Store store.Store
 	// TTL is the sliding lifetime of an original; 0 is the store's default.
@@ -130,6 +133,7 @@ type work struct {
 	loads    []func() ([]byte, error) // of the items, kept from request to request
 	where    []int                    // the segments of the items
 	t        *pipeline.Transcript
+	expand   Expand     // how the request is prepared
 	lossy    bool       // markers may be sent
 	tool     tool.State // whether the expand tool is among what is inserted
 	inserted []wire.Patch
@@ -166,7 +170,7 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 	if t.Caching != nil && !wire.TakesMarks(req.Dialect, report.Model) {
 		t.Caching = nil
 	}
-	p := r.c.Pipeline(ctx, Choice{Model: report.Model, Tenant: req.Tenant, Preset: req.Preset, Transcript: t})
+	p := r.choose(ctx, w, Choice{Model: report.Model, Tenant: req.Tenant, Preset: req.Preset, Transcript: t})
 	res, err := p.Run(ctx, t)
 	if err != nil {
 		report.Reason = ended(err)
@@ -196,19 +200,33 @@ func (r *Rewriter) rewrite(ctx context.Context, w *work, req Request, reply *Rep
 	if w.tool == tool.Injected {
 		report.ToolTokens = p.Counter().Count(string(w.inserted[0].Raw)).N
 	}
-	if r.c.Expand.Resolver == ResolverLoop {
+	if w.expand.Resolver == ResolverLoop {
 		reply.Originals = w.originals(t, res, p.Counter(), report.Markers)
 	}
 	reply.Body = out
+}
+
+// choose returns the pipeline of a request, and notes how it is prepared. Calls
+// can only be answered by a service that was built to.
+func (r *Rewriter) choose(ctx context.Context, w *work, c Choice) *pipeline.Pipeline {
+	w.expand = r.c.Expand
+	if r.c.Choose == nil {
+		return r.c.Pipeline(ctx, c)
+	}
+	p, x := r.c.Choose(ctx, c)
+	if x.Resolver != ResolverLoop || w.expand.Resolver == ResolverLoop {
+		w.expand = x
+	}
+	return p
 }
 
 // keep puts the originals behind the lossy edits into the store and reports
 // whether markers may be sent.
 func (r *Rewriter) keep(ctx context.Context, w *work, req Request, p *pipeline.Pipeline, t *pipeline.Transcript, res *pipeline.Result, report *Report) bool {
 	w.refused, w.tool, w.inserted = nil, "", w.inserted[:0]
-	loop := r.c.Expand.Resolver == ResolverLoop
+	loop := w.expand.Resolver == ResolverLoop
 	switch {
-	case !p.Lossy(), r.c.Expand.Resolver == ResolverNone:
+	case !p.Lossy(), w.expand.Resolver == ResolverNone:
 		report.Lossless = LosslessNoResolver
 	case req.LosslessOnly:
 		report.Lossless = LosslessAsked

@@ -70,7 +70,7 @@ func TestContentStaysInTheExchange(t *testing.T) {
 	if err := os.WriteFile(password, []byte(canary), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := stack.New(t, debugService(t), stack.WithConfig(externalSole+"store: {redis: {password: {file: "+password+"}}}\n"), stack.WithOTLP(), stack.WithSecret(canary+"-long-enough-secret"),
+	s := stack.New(t, debugService(t), stack.WithConfig(externalSole+"pipeline: [format, dedup, extract, collapse]\nstore: {redis: {password: {file: "+password+"}}}\n"), stack.WithOTLP(), stack.WithSecret(canary+"-long-enough-secret"),
 		stack.WithRedis(stack.RedisOptions{Args: []string{"--requirepass", canary}}),
 		stack.WithLLM(fakellm.WithScript(fakellm.Turn{Blocks: []fakellm.Block{fakellm.Text("The model says " + canary)}, Times: -1})))
 	header := map[string]string{

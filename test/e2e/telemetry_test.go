@@ -178,6 +178,8 @@ func TestMetricNames(t *testing.T) {
 		"contextguru.tokens": "{token}", "contextguru.tokens.saved": "{token}", "contextguru.edits": "{edit}", "contextguru.declines": "{segment}",
 		"contextguru.markers": "{marker}", "contextguru.store.conflicts": "{marker}", "contextguru.rewrite.duration": "s", "contextguru.component.duration": "s", "contextguru.in_flight.bytes": "By",
 		"contextguru.memo.hits": "{segment}", "contextguru.memo.misses": "{segment}", "contextguru.memo.entries": "{segment}", "contextguru.memo.bytes": "By",
+		"contextguru.config.reloads": "{reload}", "contextguru.models.refreshes": "{refresh}", "contextguru.generation.breaks": "{exchange}",
+		"contextguru.generation.live": "{generation}", "contextguru.generation.loaded": "{generation}", "contextguru.generation.pins": "{pin}",
 	}
 	if !lossy(s, false) {
 		// Below the floor every exchange is counted as lossless only.
@@ -202,6 +204,8 @@ func TestMetricNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantPage := []string{
+		"contextguru_config_reloads_total counter", "contextguru_generation_breaks_total counter", "contextguru_generation_live gauge",
+		"contextguru_generation_loaded gauge", "contextguru_generation_pins_total counter", "contextguru_models_refreshes_total counter",
 		"contextguru_component_duration_seconds histogram", "contextguru_declines_total counter", "contextguru_edits_total counter",
 		"contextguru_exchanges_total counter", "contextguru_in_flight_bytes gauge", "contextguru_markers_total counter", "contextguru_memo_bytes gauge",
 		"contextguru_memo_entries gauge", "contextguru_memo_hits_total counter", "contextguru_memo_misses_total counter", "contextguru_optouts_total counter", "contextguru_request_bytes_total counter", "contextguru_rewrite_duration_seconds histogram",

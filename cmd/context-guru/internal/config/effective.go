@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,6 +51,10 @@ func fixed() []string {
 	return []string{"mode", "observe", "listen", "limits", "shutdown", "envoy", "tenant", "request", "keys", "store", "models", "memo", "telemetry"}
 }
 
+// inExpand lists the keys of expand that can change an edit. How originals are
+// read back is each process's own business.
+func inExpand() []string { return []string{"resolver", "inject", "gate_tokens"} }
+
 // settings is what Settings returns, as JSON.
 type settings struct {
 	// Written is what the file says.
@@ -67,6 +72,9 @@ func (c *Config) Settings() ([]byte, error) {
 		return nil, fmt.Errorf("write settings: %w", err)
 	}
 	s := settings{Written: maps.Clone(c.written)}
+	if s.Written == nil {
+		s.Written = map[string]json.RawMessage{}
+	}
 	if err := json.Unmarshal(data, &s.Effective); err != nil {
 		return nil, fmt.Errorf("write settings: %w", err)
 	}
@@ -85,17 +93,17 @@ func (c *Config) Settings() ([]byte, error) {
 			delete(part, key)
 		}
 		maps.DeleteFunc(part, func(_ string, value json.RawMessage) bool { return len(value) == 0 })
-		var expand map[string]json.RawMessage
-		if json.Unmarshal(part["expand"], &expand) == nil {
-			maps.DeleteFunc(expand, func(key string, _ json.RawMessage) bool { return key != "resolver" })
-			if part["expand"], err = json.Marshal(expand); err != nil {
-				return nil, fmt.Errorf("write settings: %w", err)
-			}
-			if len(expand) == 0 {
-				delete(part, "expand")
-			}
-		}
 	}
+	var expand map[string]json.RawMessage
+	if err := json.Unmarshal(s.Effective["expand"], &expand); err != nil {
+		return nil, fmt.Errorf("write settings: %w", err)
+	}
+	maps.DeleteFunc(expand, func(key string, _ json.RawMessage) bool { return !slices.Contains(inExpand(), key) })
+	if s.Effective["expand"], err = json.Marshal(expand); err != nil {
+		return nil, fmt.Errorf("write settings: %w", err)
+	}
+	// Written out, as the environment and the rest of expand have a say in them.
+	s.Written["expand"] = s.Effective["expand"]
 	return json.Marshal(s)
 }
 
@@ -111,7 +119,7 @@ func FromSettings(data []byte, catalog pipeline.Catalog) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
-	c, err := Parse("settings", written, catalog)
+	c, err := parse("settings", written, catalog, true)
 	if err != nil {
 		return nil, err
 	}

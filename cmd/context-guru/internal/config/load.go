@@ -30,7 +30,12 @@ func Load(path string, catalog pipeline.Catalog) (*Config, error) {
 // and files the configuration refers to are found relative to its directory.
 // The error is a [*strict.Error] with every fault. Empty data is the default
 // configuration.
-func Parse(name string, data []byte, catalog pipeline.Catalog) (c *Config, err error) {
+func Parse(name string, data []byte, catalog pipeline.Catalog) (*Config, error) {
+	return parse(name, data, catalog, false)
+}
+
+// parse also reads settings, which leave out what is a process's own.
+func parse(name string, data []byte, catalog pipeline.Catalog, settings bool) (c *Config, err error) {
 	// A file must never end the process, whatever this code overlooked.
 	defer func() {
 		if p := recover(); p != nil {
@@ -43,7 +48,7 @@ func Parse(name string, data []byte, catalog pipeline.Catalog) (c *Config, err e
 	}
 	c = Default()
 	c.dir = filepath.Dir(name)
-	l := loader{c: c, root: doc.Root(), catalog: catalog}
+	l := loader{c: c, root: doc.Root(), catalog: catalog, settings: settings}
 	l.root.Decode(c)
 	l.files()
 	l.listen()
@@ -68,6 +73,8 @@ type loader struct {
 	c       *Config
 	root    strict.Block
 	catalog pipeline.Catalog
+	// settings says that how originals are read back is left out.
+	settings bool
 }
 
 // fault reports a fault of the value at a dotted path, unless the value in

@@ -22,6 +22,27 @@ func realCatalog(t *testing.T) pipeline.Catalog {
 	return catalog
 }
 
+// TestSettingsOfTheLoop checks that what decides about the tool is among the
+// settings that another replica can read, whatever it was said by.
+func TestSettingsOfTheLoop(t *testing.T) {
+	t.Parallel()
+	c := parsed(t, "expand: {gateway_url: 'http://gw:1', gate_tokens: 7}\n", realCatalog(t))
+	if err := c.Environment(func(string) string { return "always" }); err != nil {
+		t.Fatal(err)
+	}
+	data, err := c.Settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := FromSettings(data, realCatalog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := got.Expand; x.Resolver != ResolverLoop || x.Inject != InjectAlways || x.GateTokens != 7 || x.GatewayURL != "" {
+		t.Errorf("read back: %+v", x)
+	}
+}
+
 func parsed(t *testing.T, data string, catalog pipeline.Catalog) *Config {
 	t.Helper()
 	c, err := Parse("cg.yaml", []byte(data), catalog)

@@ -211,7 +211,7 @@ func (l *loader) gateway() {
 	switch {
 	case !given && x.GatewayURL != "":
 		x.Resolver = ResolverLoop
-	case x.Resolver == ResolverLoop && x.GatewayURL == "":
+	case x.Resolver == ResolverLoop && x.GatewayURL == "" && !l.settings:
 		l.fault("expand.resolver", `loop needs expand.gateway_url, got ""`, "name the gateway's own listener there: requests that continue an answer go through it")
 	}
 	for _, n := range []struct {

@@ -81,20 +81,20 @@ func New(o Options) (*Live, error) {
 	return l, err
 }
 
-// Choose returns the pipeline of a request: that of the generation its
-// conversation began with. Where the current configuration has nothing to do,
-// nothing is done.
-func (l *Live) Choose(ctx context.Context, choice rewrite.Choice) *pipeline.Pipeline {
+// Choose returns the pipeline of a request and how it is prepared, as in the
+// generation its conversation began with. Where the current configuration has
+// nothing to do, nothing is done.
+func (l *Live) Choose(ctx context.Context, choice rewrite.Choice) (*pipeline.Pipeline, rewrite.Expand) {
 	current := l.manager.Current()
 	chosen := current.Choose(choice)
 	if len(chosen.Steps()) == 0 {
 		l.manager.Note(choice.Tenant, choice.Transcript)
-		return chosen
+		return chosen, current.Expand()
 	}
 	if begun := l.manager.For(ctx, choice.Tenant, choice.Transcript); begun != current {
-		return begun.Choose(choice)
+		return begun.Choose(choice), begun.Expand()
 	}
-	return chosen
+	return chosen, current.Expand()
 }
 
 // Start tells other replicas of the configuration. It takes a few seconds while

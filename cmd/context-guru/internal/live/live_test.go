@@ -83,7 +83,7 @@ func (r *rig) write(t *testing.T, text string) {
 func (r *rig) ask(t *testing.T, conversation string, turn int) string {
 	t.Helper()
 	body := []byte(conversation)
-	p := r.Choose(t.Context(), rewrite.Choice{Model: "gpt-5", Tenant: "t", Transcript: &pipeline.Transcript{
+	p, _ := r.Choose(t.Context(), rewrite.Choice{Model: "gpt-5", Tenant: "t", Transcript: &pipeline.Transcript{
 		Body: body, Turn: turn, Opening: [2]pipeline.Span{{}, {End: len(body)}}, Preamble: slices.Values([]string{conversation}),
 	}})
 	synctest.Wait()
@@ -241,9 +241,10 @@ func TestNewerModels(t *testing.T) {
 		})
 		pick := func(conversation string) *pipeline.Pipeline {
 			body := []byte(conversation)
-			return r.Choose(t.Context(), rewrite.Choice{Model: "gpt-5", Tenant: "t", Transcript: &pipeline.Transcript{
+			p, _ := r.Choose(t.Context(), rewrite.Choice{Model: "gpt-5", Tenant: "t", Transcript: &pipeline.Transcript{
 				Body: body, Opening: [2]pipeline.Span{{}, {End: len(body)}}, Preamble: slices.Values([]string{conversation}),
 			}})
+			return p
 		}
 		old := pick("a").Digest()
 		id := r.manager.CurrentID()

@@ -152,6 +152,10 @@ func (m *Maker) Rebuild(d generation.Document, modelMap func() ([]byte, error), 
 	return m.With(keys, m.Memo).New(c, windows), nil
 }
 
+// Expand says how requests of this plan are prepared for who reads originals
+// back.
+func (p *Plan) Expand() rewrite.Expand { return Expand(p.config) }
+
 // Choose returns the pipeline of a request.
 func (p *Plan) Choose(choice rewrite.Choice) *pipeline.Pipeline {
 	k := kind{encoding: tokens.EncodingFor(choice.Model)}

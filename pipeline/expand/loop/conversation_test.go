@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +53,10 @@ type replica struct {
 // world is a conversation between a client and a model, with the service between
 // them. Both do what a seed makes them do.
 type world struct {
+	*tongue
+
 	t      *testing.T
+	whole  bool // nothing is streamed
 	rng    *rand.Rand
 	keys   *pipeline.Keyring
 	store  store.Store
@@ -146,24 +148,7 @@ func (w *world) says(round int, stream bool) string {
 	if stream {
 		return answer(w.plan[round]...)
 	}
-	var content []any
-	stop := "end_turn"
-	for _, b := range w.plan[round] {
-		if b.name == "" {
-			content = append(content, map[string]any{"type": "text", "text": b.text})
-			continue
-		}
-		stop = "tool_use"
-		content = append(content, map[string]any{"type": "tool_use", "id": b.id, "name": b.name, "input": json.RawMessage(b.args)})
-	}
-	out, err := json.Marshal(map[string]any{
-		"id": "m1", "type": "message", "role": "assistant", "model": "m", "content": content,
-		"stop_reason": stop, "usage": map[string]int{"input_tokens": 10, "output_tokens": 5},
-	})
-	if err != nil {
-		w.t.Error(err)
-	}
-	return string(out)
+	return w.answer(w.plan[round])
 }
 
 // ServeHTTP is the provider as continuations find it.
@@ -179,22 +164,37 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, q *http.Request) {
 	_, _ = io.WriteString(rw, w.says(len(w.sent)-1, streams))
 }
 
-const behind = `],"tools":[{"name":"bash"}`
-
 // takes is the provider, who has seen the one before.
 func (w *world) takes(request string) {
-	earlier, _, _ := strings.Cut(w.answered, behind)
+	earlier, _, _ := strings.Cut(w.answered, w.behind)
 	if !json.Valid([]byte(request)) || w.answered != "" && !strings.HasPrefix(request, earlier+",") {
 		w.t.Errorf("the request\n%s\ndoes not start like the one before\n%s", request, w.answered)
 	}
 	w.answered, w.sent = request, append(w.sent, request)
 }
 
+// closing closes what is open behind a conversation, but for the request.
+func closing(behind string) string {
+	var open []byte
+	for _, c := range []byte(behind[1:]) {
+		switch c {
+		case '{':
+			open = append(open, '}')
+		case '[':
+			open = append(open, ']')
+		case '}', ']':
+			open = open[:len(open)-1]
+		}
+	}
+	slices.Reverse(open)
+	return string(open)
+}
+
 // turn is one request of the client and its answer.
 func (w *world) turn(on *replica) {
-	streams := w.rng.IntN(4) > 0
-	body := `{"messages":[` + strings.Join(w.elements, ",") + behind + fmt.Sprintf(`],"stream":%v,"model":"m"}`, streams)
-	reply := on.rewriter.Rewrite(w.t.Context(), rewrite.Request{Dialect: wire.AnthropicMessages, Body: []byte(body), Tenant: "t"})
+	streams := !w.whole && w.rng.IntN(4) > 0
+	body := w.front + strings.Join(w.elements, ",") + w.behind + closing(w.behind) + fmt.Sprintf(`,"stream":%v,"model":"m"}`, streams)
+	reply := on.rewriter.Rewrite(w.t.Context(), rewrite.Request{Dialect: w.dialect, Body: []byte(body), Tenant: "t"})
 	defer reply.Release()
 	if reply.Report.Tool != tool.Injected || reply.Report.Unfit != 0 || reply.Report.HiddenError != nil {
 		w.t.Fatalf("%+v", reply.Report)
@@ -209,9 +209,9 @@ func (w *world) turn(on *replica) {
 	}
 	var out strings.Builder
 	l := on.driver.Run(w.t.Context(), loop.Exchange{
-		Dialect: wire.AnthropicMessages, Form: form,
+		Dialect: w.dialect, Form: form,
 		Request: upstream.Request{Method: "POST", Path: "/v1/messages", Authority: "gw", Tenants: []string{"t"}, Body: reply.Body},
-		Text:    reply.Originals.Text, Record: loop.Keep(on.keeper, wire.AnthropicMessages, []string{"t"}, *reply.Place),
+		Text:    reply.Originals.Text, Record: loop.Keep(on.keeper, w.dialect, []string{"t"}, *reply.Place),
 	}, &first{rest: w.says(0, streams), end: io.EOF}, func(piece []byte) error { out.Write(piece); return nil })
 	if l.RecordError != nil || l.Outcome == loop.Gone || l.Outcome == loop.Failed && w.refuse == 0 && len(w.plan) < loop.DefaultRounds+2 {
 		w.t.Errorf("%+v", l)
@@ -221,22 +221,15 @@ func (w *world) turn(on *replica) {
 
 // goesOn is what the client makes of an answer.
 func (w *world) goesOn(answer string, streams bool, how loop.Outcome) {
-	message, calls := "", []string(nil)
+	message, calls := "", []block(nil)
 	if streams {
-		message, calls = assistant(w.t, answer)
+		var ids []string
+		message, ids = assistant(w.t, answer)
+		for _, id := range ids {
+			calls = append(calls, block{id: id, name: map[bool]string{true: tool.Name, false: "bash"}[strings.HasPrefix(id, "ours_")]})
+		}
 	} else {
-		var m struct{ Content json.RawMessage }
-		var blocks []struct{ Type, ID string }
-		if err := json.Unmarshal([]byte(answer), &m); err != nil {
-			w.t.Fatalf("%v: %s", err, answer)
-		}
-		_ = json.Unmarshal(m.Content, &blocks)
-		for _, b := range blocks {
-			if b.Type == "tool_use" {
-				calls = append(calls, b.ID)
-			}
-		}
-		message = `{"role":"assistant","content":` + string(m.Content) + `}`
+		message, calls = w.message(w.t, answer)
 	}
 	if leaked := strings.Contains(message, tool.Name); leaked && how != loop.Failed {
 		w.t.Errorf("%s: the client got %s", how, message)
@@ -245,20 +238,19 @@ func (w *world) goesOn(answer string, streams bool, how loop.Outcome) {
 		message = strings.ReplaceAll(message, `{"command":"ls"}`, `{"all":false,"command":"ls"}`)
 	}
 	w.elements = append(w.elements, message)
-	var results []string
-	for _, id := range calls {
-		text := fmt.Sprintf("output of %s\n%s", id, strings.Repeat(fmt.Sprintf("line %d of it\n", w.rng.IntN(100)), w.rng.IntN(60)))
-		if strings.HasPrefix(id, "ours_") {
+	var texts []string
+	for _, c := range calls {
+		text := fmt.Sprintf("output of %s\n%s", c.id, strings.Repeat(fmt.Sprintf("line %d of it\n", w.rng.IntN(100)), w.rng.IntN(60)))
+		if c.name == tool.Name {
 			text = "<tool_use_error>Error: No such tool available</tool_use_error>"
 		}
-		quoted, _ := json.Marshal(text)
-		results = append(results, `{"type":"tool_result","tool_use_id":"`+id+`","content":`+string(quoted)+`}`)
+		texts = append(texts, text)
 	}
-	if len(results) == 0 {
-		w.elements = append(w.elements, fmt.Sprintf(`{"role":"user","content":"Go on with %d."}`, w.rng.IntN(5)))
+	if len(calls) == 0 {
+		w.elements = append(w.elements, w.user(fmt.Sprintf("Go on with %d.", w.rng.IntN(5))))
 		return
 	}
-	w.elements = append(w.elements, `{"role":"user","content":[`+strings.Join(results, ",")+`]}`)
+	w.elements = append(w.elements, w.results(calls, texts))
 }
 
 // TestConversations: over whole conversations, with a replica of three for each
@@ -266,39 +258,48 @@ func (w *world) goesOn(answer string, streams bool, how loop.Outcome) {
 // start with the one before.
 func TestConversations(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(40) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			keys, err := pipeline.NewKeyring(pipeline.Key{ID: "k", Secret: []byte("0123456789abcdef")})
-			if err != nil {
-				t.Fatal(err)
-			}
-			memory, err := store.NewMemory(store.MemoryOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), keys: keys, store: memory, elements: []string{`{"role":"user","content":"Go."}`}}
-			server := httptest.NewServer(w)
-			defer server.Close()
-			if w.sender, err = upstream.New(upstream.Config{URL: server.URL, Hop: &hop.Signer{Keys: keys}, Pause: time.Millisecond}); err != nil {
-				t.Fatal(err)
-			}
-			defer w.sender.Close()
-			replicas := []*replica{w.replica(), w.replica(), w.replica()}
-			for range 15 {
-				at := w.rng.IntN(len(replicas))
-				w.turn(replicas[at])
-				if w.rng.IntN(4) == 0 {
-					replicas[at] = w.replica()
-				}
-				if t.Failed() {
-					break
-				}
-			}
-			if w.hiddens == 0 || w.markers == 0 {
-				t.Errorf("%d hidden rounds came back, %d leaks were healed, %d markers sent", w.hiddens, w.leaks, w.markers)
-			}
-			t.Logf("%d hidden rounds came back, %d leaks were healed, %d markers sent", w.hiddens, w.leaks, w.markers)
-		})
+	for name := range tongues() {
+		for seed := range uint64(20) {
+			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				t.Parallel()
+				converses(t, tongues()[name], seed)
+			})
+		}
+	}
+}
+
+func converses(t *testing.T, d *tongue, seed uint64) {
+	t.Helper()
+	keys, err := pipeline.NewKeyring(pipeline.Key{ID: "k", Secret: []byte("0123456789abcdef")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := store.NewMemory(store.MemoryOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		tongue: d, t: t, whole: d.dialect != wire.AnthropicMessages, rng: rand.New(rand.NewPCG(seed, 1)), keys: keys, store: memory,
+		elements: []string{d.user("Go.")},
+	}
+	server := httptest.NewServer(w)
+	defer server.Close()
+	if w.sender, err = upstream.New(upstream.Config{URL: server.URL, Hop: &hop.Signer{Keys: keys}, Pause: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	defer w.sender.Close()
+	replicas := []*replica{w.replica(), w.replica(), w.replica()}
+	for range 15 {
+		at := w.rng.IntN(len(replicas))
+		w.turn(replicas[at])
+		if w.rng.IntN(4) == 0 {
+			replicas[at] = w.replica()
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	if w.hiddens == 0 || w.markers == 0 {
+		t.Errorf("%d hidden rounds came back, %d leaks were healed, %d markers sent", w.hiddens, w.leaks, w.markers)
 	}
 }

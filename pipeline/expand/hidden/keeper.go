@@ -104,15 +104,17 @@ func defaulted[T time.Duration | int](v, fallback T) T {
 }
 
 // remember keeps a record, or that there is none.
-func (k *Keeper) remember(o owned, data []byte) {
+func (k *Keeper) remember(o owned, data []byte) *entry {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.recent.Remove(o)
 	k.bytes += len(data)
-	k.recent.Add(o, &entry{data, k.c.Now()})
+	e := &entry{data, k.c.Now()}
+	k.recent.Add(o, e)
 	for k.bytes > k.c.Bytes && k.recent.Len() > 1 {
 		k.recent.RemoveOldest()
 	}
+	return e
 }
 
 // forget drops what is remembered of a name.
@@ -132,8 +134,9 @@ func (k *Keeper) keys(tenants []string, n *name) []store.Key {
 	return keys
 }
 
-// ask reads the records of names that nothing is known of.
-func (k *Keeper) ask(ctx context.Context, tenants []string, names []name) error {
+// ask reads the records of names that nothing is known of, remembers what it
+// learns, and returns the records there are.
+func (k *Keeper) ask(ctx context.Context, tenants []string, names []name) (map[name]*entry, error) {
 	if len(names) > mostAsked {
 		names = names[:mostAsked]
 	}
@@ -148,7 +151,7 @@ func (k *Keeper) ask(ctx context.Context, tenants []string, names []name) error 
 	defer cancel()
 	values, err := k.c.Store.GetAll(ctx, keys)
 	if err != nil {
-		return fmt.Errorf("read hidden rounds: %w", err)
+		return nil, fmt.Errorf("read hidden rounds: %w", err)
 	}
 	found := make([][]byte, len(names))
 	for i, value := range values {
@@ -156,10 +159,14 @@ func (k *Keeper) ask(ctx context.Context, tenants []string, names []name) error 
 			found[of[i]] = value
 		}
 	}
+	records := map[name]*entry{}
 	for i := range names {
-		k.remember(owned{tenants[0], names[i]}, found[i])
+		e := k.remember(owned{tenants[0], names[i]}, found[i])
+		if found[i] != nil {
+			records[names[i]] = e
+		}
 	}
-	return nil
+	return records, nil
 }
 
 // put writes a record under its names. Names that hold another record keep it:

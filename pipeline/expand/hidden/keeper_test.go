@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -489,4 +490,28 @@ func TestEchoes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A keeper is used by many requests at once, and forgets what has no room.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	s := shapes()["anthropic"]
+	r := newRig(t, nil, func(c *hidden.Config) { c.Entries, c.Bytes = 8, 600 })
+	rounds, last, visible := simple(s, true)
+	sent := r.exchanged(t, s, s.body(), rounds, last, nil)
+	next := s.body(visible, s.results("sh_1"))
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for j := range 20 {
+				r.restore(t, s.dialect, s.body(s.elements(s.text(strconv.Itoa(100*i+j)), s.call("x", "sh")), s.results("x")), nil)
+				got, report := r.restore(t, s.dialect, next, nil)
+				s.startsLike(t, got, sent)
+				if report.Turns != 1 {
+					t.Errorf("%+v", report)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

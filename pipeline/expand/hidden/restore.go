@@ -86,8 +86,11 @@ func (k *Keeper) Restore(ctx context.Context, req Request) Restored {
 	if len(req.Tenants) > 0 {
 		unknown := k.find(req.Tenants[0], visits)
 		if out.Asked = len(unknown); len(unknown) > 0 {
-			out.StoreError = k.ask(ctx, req.Tenants, unknown)
-			k.find(req.Tenants[0], visits)
+			var found map[name]*entry
+			found, out.StoreError = k.ask(ctx, req.Tenants, unknown)
+			for i := range visits {
+				visits[i].adopt(found)
+			}
 		}
 	}
 	if n := len(visits); n > 0 {
@@ -175,6 +178,15 @@ func (k *Keeper) find(tenant string, visits []visit) (unknown []name) {
 		}
 	}
 	return unknown
+}
+
+// adopt notes the record under the first of the turn's names that has one.
+func (v *visit) adopt(found map[name]*entry) {
+	for i, n := range v.names {
+		if e := found[n]; e != nil && (v.record == nil || i < v.by) {
+			v.record, v.by = e, i
+		}
+	}
 }
 
 // recordOf returns the record of a turn, or nil.

@@ -6,7 +6,7 @@
 // error, in their places and as they are, each different one once. Of more than
 // an output of max_tokens could hold, or than a quarter of all, the first and the
 // last stay and the others are counted, as are the lines of a diff or a listing.
-// A file that was read, or searched, reports none. Every gap is announced by a line of its own:
+// A file that was read and is no log, or searched, reports none. Every gap is announced by a line of its own:
 //
 //	... (1960 lines omitted) <<cg:ID>> [full output: call context_guru_expand] lines 21-1980
 //	... (88 lines omitted) lines 1893-1980, 5 of them report errors

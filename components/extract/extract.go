@@ -123,7 +123,7 @@ func mustStay(s *pipeline.Segment) pipeline.Reason {
 	switch {
 	case strings.IndexByte(s.Text, 0) >= 0:
 		return reasonBinary
-	case exact.ReadsFile(string(s.Tool), s.Args):
+	case exact.ReadsFile(string(s.Tool), s.Args, s.Text):
 		return reasonFileRead
 	case exact.IsDiff(s.Text):
 		return reasonDiff

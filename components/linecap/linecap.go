@@ -103,7 +103,7 @@ func (c capper) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segment
 	case strings.IndexByte(s.Text, 0) >= 0:
 		return pipeline.Decline(reasonBinary), nil
 	}
-	v := view{max: c.MaxChars, size: len(s.Text), diff: exact.IsDiff(s.Text), file: exact.ReadsFile(string(s.Tool), s.Args), renumbered: s.Renumbered}
+	v := view{max: c.MaxChars, size: len(s.Text), diff: exact.IsDiff(s.Text), file: exact.ReadsFile(string(s.Tool), s.Args, s.Text), renumbered: s.Renumbered}
 	if c.FoldRepeats && !v.diff && !v.file && !exact.IsNumbered(s.Text) {
 		var err error
 		if v.copies, err = repeats(ctx, s.Text); err != nil {

@@ -118,7 +118,7 @@ func unfit(s *pipeline.Segment) pipeline.Reason {
 		return reasonNoPaths
 	case strings.IndexByte(s.Text, 0) >= 0:
 		return reasonBinary
-	case exact.ReadsFile(string(s.Tool), s.Args):
+	case exact.ReadsFile(string(s.Tool), s.Args, s.Text):
 		return reasonFileRead
 	case exact.IsDiff(s.Text):
 		return reasonDiff

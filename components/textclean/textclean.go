@@ -71,7 +71,7 @@ func (c cleaner) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segmen
 		return pipeline.Decline(reasonPlain), nil
 	case strings.IndexByte(s.Text, 0) >= 0:
 		return pipeline.Decline(reasonBinary), nil
-	case exact.ReadsFile(string(s.Tool), s.Args):
+	case exact.ReadsFile(string(s.Tool), s.Args, s.Text):
 		return pipeline.Decline(reasonFileRead), nil
 	}
 	text, err := clean(ctx, s.Text)

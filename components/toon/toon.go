@@ -88,7 +88,7 @@ func (w writer) Rewrite(ctx context.Context, _ pipeline.View, s pipeline.Segment
 		return pipeline.Decline(pipeline.ReasonBelowMinTokens), nil
 	case !rawjson.Opens(s.Text):
 		return pipeline.Decline(reasonNotJSON), nil
-	case exact.ReadsFile(string(s.Tool), s.Args):
+	case exact.ReadsFile(string(s.Tool), s.Args, s.Text):
 		// Who edits the file next must see how it is written.
 		return pipeline.Decline(reasonFileRead), nil
 	}

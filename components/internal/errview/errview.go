@@ -10,7 +10,7 @@
 //	88: FAILED tests/test_x.py::test_y
 //
 // Where a text was read or searched for its lines, the words for errors are
-// part of what was found, and none of those lines is one.
+// part of what was found, and none of those lines is one; what a log says is.
 package errview
 
 import (
@@ -93,11 +93,11 @@ func Find(ctx context.Context, s *pipeline.Segment) (Lines, error) {
 // call read a file or searched some.
 func Quoted(s *pipeline.Segment) (quoted func(line string) bool, all bool) {
 	switch {
-	case exact.ReadsFile(string(s.Tool), s.Args) || command.Searches(string(s.Tool), s.Args):
+	case exact.ReadsFile(string(s.Tool), s.Args, s.Text) || command.Searches(string(s.Tool), s.Args):
 		return nil, true
 	case exact.IsDiff(s.Text):
 		return inDiff, false
-	case exact.IsNumbered(s.Text):
+	case exact.IsNumbered(s.Text) && !exact.IsLog(s.Text):
 		return numbered, false
 	default:
 		return func(string) bool { return false }, false

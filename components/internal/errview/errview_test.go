@@ -38,6 +38,7 @@ func lines(from, to int) string {
 func TestErrorsStayWithTheirNumbers(t *testing.T) {
 	t.Parallel()
 	filler := lines(1, 60)
+	entries := strings.Repeat("12:00:00 a\n", 60)
 	long := strings.Repeat("a word of no interest ", 40)
 	for name, c := range map[string]struct {
 		o    pipelinetest.Output
@@ -54,6 +55,8 @@ func TestErrorsStayWithTheirNumbers(t *testing.T) {
 		"JSON":             {pipelinetest.Output{Text: `{"log":"` + strings.ReplaceAll(filler, "\n", `\n`) + `error: a\nok\n"}`}, "1 line, 1 error:", []string{"1: error: a"}},
 		"source":           {pipelinetest.Output{Tool: "Read", Args: `{"file_path":"a.py"}`, Text: filler + "raise ValueError('error')\n"}, "61 lines", nil},
 		"printed":          {pipelinetest.Output{Args: `{"command":"cat a.py"}`, Text: filler + "raise error\n"}, "61 lines", nil},
+		"a log printed":    {pipelinetest.Output{Args: `{"command":"cat /var/log/app/current"}`, Text: entries + "12:00:00 error: a\n"}, "61 lines, 1 error:", []string{"61: 12:00:00 error: a"}},
+		"a log read":       {pipelinetest.Output{Tool: "Read", Args: `{"file_path":"current"}`, Text: "1\t12:00:00 a\n2\t12:00:00 b\n3\t12:00:00 c\n4\t12:00:00 d\n5\t12:00:00 error: a\n"}, "5 lines, 1 error:", []string{"5: 5\t12:00:00 error: a"}},
 		"a log":            {pipelinetest.Output{Tool: "Read", Args: `{"file_path":"a.log"}`, Text: filler + "error: a\n"}, "61 lines, 1 error:", []string{"61: error: a"}},
 		"numbered":         {pipelinetest.Output{Text: "1\terror\n2\terror\n3\terror\n4\terror\n5\t" + strings.Repeat("x ", 200)}, "5 lines", nil},
 		"diff":             {pipelinetest.Output{Text: "diff --git a/x b/x\n@@ -1 +1 @@\n+error: a\n" + filler}, "63 lines", nil},

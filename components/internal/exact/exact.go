@@ -69,9 +69,10 @@ func lineNumber(raw string) int {
 // maxArgs is the longest call that is looked into; reading a file takes less.
 const maxArgs = 1 << 16
 
-// ReadsFile reports whether a call reads a file that is not a log: its lines
-// may be edited next, and then every copy of a line counts.
-func ReadsFile(tool string, args []byte) bool {
+// ReadsFile reports whether a call with this answer reads a file that is not a
+// log, by its name or by what stands in it: its lines may be edited next, and
+// then every copy of a line counts.
+func ReadsFile(tool string, args []byte, text string) bool {
 	var call struct {
 		Command  json.RawMessage `json:"command"`
 		Cmd      json.RawMessage `json:"cmd"`
@@ -92,9 +93,9 @@ func ReadsFile(tool string, args []byte) bool {
 	file := call.Path + call.FilePath + call.File + call.Target
 	switch {
 	case isReader(tool) || command == "view":
-		return !isLog(file)
+		return !isLog(file) && !IsLog(text)
 	default:
-		return printsFile(command)
+		return printsFile(command) && !IsLog(text)
 	}
 }
 

@@ -63,8 +63,51 @@ func TestReadsFile(t *testing.T) {
 		{"Bash", `{"command":`, false},
 		{"Bash", `{"command":"cat ` + strings.Repeat("a", 1<<16) + `"}`, false},
 	} {
-		if got := exact.ReadsFile(c.tool, []byte(c.args)); got != c.want {
+		if got := exact.ReadsFile(c.tool, []byte(c.args), "package a\n"); got != c.want {
 			t.Errorf("%s %.80s: %v", c.tool, c.args, got)
+		}
+	}
+}
+
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"2026-01-02T03:04:05Z INFO a\n":                    true,
+		"2026/01/02 03:04:05 a\n":                          true,
+		"[2026-01-02 03:04:05,678] ERROR in x: a\r\n":      true,
+		"03:04:05.678 a\n":                                 true,
+		"Jan 12 03:04:05 host sshd[1]: a\n":                true,
+		"Jan  2 03:04:05 host sshd[1]: a\n":                true,
+		"WARN a\n":                                         true,
+		"[INFO] a\n":                                       true,
+		"time=2026-01-02 level=info\n":                     true,
+		"{\"level\":\"info\",\"msg\":\"a\"}\n":             true,
+		"   12\t2026-01-02 03:04:05 a\n":                   true,
+		"12→[ERROR] a\n":                                   true,
+		"03:04:05 Traceback\n  at a\n  at b\n":             true,
+		"03:04:05 a\n  b\n  c\n  d\n":                      false,
+		"2026-01-02,12,ok\n":                               false,
+		"2026-01-02\n":                                     false,
+		"ERROR\n":                                          false,
+		"level := 1\n":                                     false,
+		"if err != nil { return fmt.Errorf(\"error\") }\n": false,
+		"INFORMATION a\n":                                  false,
+		"\n":                                               false,
+	} {
+		if got := exact.IsLog(strings.Repeat(text, 9)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+		if exact.IsLog(text) {
+			t.Errorf("%q alone is a log", text)
+		}
+	}
+	log := strings.Repeat("2026-01-02T03:04:05Z INFO a\n", 9)
+	for _, call := range [][2]string{{"Read", `{"file_path":"/var/log/app/current"}`}, {"Bash", `{"command":"tail -n 500 /var/log/syslog"}`}} {
+		if exact.ReadsFile(call[0], []byte(call[1]), log) {
+			t.Errorf("%s %s: a log is taken for a file that is edited", call[0], call[1])
+		}
+		if !exact.ReadsFile(call[0], []byte(call[1]), "package a\n") {
+			t.Errorf("%s %s: not taken for a file that is edited", call[0], call[1])
 		}
 	}
 }

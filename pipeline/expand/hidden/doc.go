@@ -56,7 +56,9 @@
 // by a hash of their bytes, and what the store knows of a turn (most have no
 // record) by the turn's name. A request asks the store only about turns that
 // this process has not seen, all at once and within a deadline. A turn without a
-// record can get none later: records are there before the turn is visible.
+// record gets one later only when the store failed as it was to be written: the
+// process that held it writes it with the next request, and the others ask again
+// about such turns after a minute.
 //
 // # Leaks
 //

@@ -34,6 +34,9 @@ const (
 	// renewShare is the part of a TTL after which a remembered record is written
 	// again: that renews it, and heals a store that has lost it.
 	renewShare = 24
+	// missingFor is how long a process believes that a turn has no record. There
+	// can be one later only when the store failed as it was to be written.
+	missingFor = time.Minute
 )
 
 // Config is what a Keeper is made of. Zero fields are the defaults.
@@ -194,9 +197,21 @@ func (k *Keeper) put(ctx context.Context, tenants []string, names []name, data [
 		}
 	}
 	if err != nil {
+		for i := range names {
+			k.late(owned{tenants[0], names[i]})
+		}
 		return fmt.Errorf("record hidden rounds: %w", err)
 	}
 	return nil
+}
+
+// late makes the next request write a record again.
+func (k *Keeper) late(o owned) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e, ok := k.recent.Peek(o); ok {
+		k.recent.Add(o, &entry{data: e.data})
+	}
 }
 
 // renew writes a remembered record again when it is time to.

@@ -123,8 +123,8 @@ func TestStoreDownAtRecord(t *testing.T) {
 	if got, report := r.restore(t, s.dialect, next, nil); got == next || report.Turns != 1 {
 		t.Errorf("%+v", report)
 	}
-	if got, _ := newRig(t, f, nil).restore(t, s.dialect, next, nil); got != next {
-		t.Error("was stored")
+	if got, _ := newRig(t, f, nil).restore(t, s.dialect, next, nil); got == next {
+		t.Error("was not stored with the next request")
 	}
 	now = now.Add(time.Hour)
 	puts := f.puts.Load()
@@ -134,9 +134,27 @@ func TestStoreDownAtRecord(t *testing.T) {
 	if n := f.puts.Load() - puts; n != 1 {
 		t.Errorf("renewed %d times", n)
 	}
-	if got, _ := newRig(t, f, nil).restore(t, s.dialect, next, nil); got == next {
-		t.Error("was not stored later")
+}
+
+// A process that has looked for a record before it was written finds it later.
+func TestRecordIsLate(t *testing.T) {
+	t.Parallel()
+	s := shapes()["anthropic"]
+	f, now := newFaulty(t), time.Unix(0, 0)
+	r, other := newRig(t, f, nil), newRig(t, f, func(c *hidden.Config) { c.Now = func() time.Time { return now } })
+	rounds, last, visible := simple(s, true)
+	next := s.body(visible, s.results("sh_1"))
+	if got, report := other.restore(t, s.dialect, next, nil); got != next || report.Asked != 1 {
+		t.Errorf("%+v", report)
 	}
+	sent := r.exchanged(t, s, s.body(), rounds, last, nil)
+	now = now.Add(59 * time.Second)
+	if got, report := other.restore(t, s.dialect, next, nil); got != next || report.Asked != 0 {
+		t.Errorf("asked again too early: %+v", report)
+	}
+	now = now.Add(time.Second)
+	got, _ := other.restore(t, s.dialect, next, nil)
+	s.startsLike(t, got, sent)
 }
 
 // place returns where the first turn of a conversation stands.

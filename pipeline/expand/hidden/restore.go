@@ -170,7 +170,7 @@ func (k *Keeper) find(tenant string, visits []visit) (unknown []name) {
 		v := &visits[i]
 		for j, n := range v.names {
 			switch e, ok := k.recent.Get(owned{tenant, n}); {
-			case !ok:
+			case !ok, e.data == nil && k.c.Now().Sub(e.renewed) >= missingFor:
 				unknown = append(unknown, n)
 			case e.data != nil && v.record == nil:
 				v.record, v.by = e, j

@@ -97,7 +97,7 @@ func Quoted(s *pipeline.Segment) (quoted func(line string) bool, all bool) {
 		return nil, true
 	case exact.IsDiff(s.Text):
 		return inDiff, false
-	case exact.IsNumbered(s.Text) && !exact.IsLog(s.Text):
+	case exact.IsNumbered(s.Text) && !exact.IsLog(s.Text) && !exact.ReadsLog(string(s.Tool), s.Args, s.Text):
 		return numbered, false
 	default:
 		return func(string) bool { return false }, false

@@ -55,6 +55,7 @@ func TestErrorsStayWithTheirNumbers(t *testing.T) {
 		"JSON":             {pipelinetest.Output{Text: `{"log":"` + strings.ReplaceAll(filler, "\n", `\n`) + `error: a\nok\n"}`}, "1 line, 1 error:", []string{"1: error: a"}},
 		"source":           {pipelinetest.Output{Tool: "Read", Args: `{"file_path":"a.py"}`, Text: filler + "raise ValueError('error')\n"}, "61 lines", nil},
 		"printed":          {pipelinetest.Output{Args: `{"command":"cat a.py"}`, Text: filler + "raise error\n"}, "61 lines", nil},
+		"a log numbered":   {pipelinetest.Output{Tool: "Read", Args: `{"file_path":"build.log"}`, Text: "1\ta\n2\tb\n3\tc\n4\terror: a\n"}, "4 lines, 1 error:", []string{"4: 4\terror: a"}},
 		"a log printed":    {pipelinetest.Output{Args: `{"command":"cat /var/log/app/current"}`, Text: entries + "12:00:00 error: a\n"}, "61 lines, 1 error:", []string{"61: 12:00:00 error: a"}},
 		"a log read":       {pipelinetest.Output{Tool: "Read", Args: `{"file_path":"current"}`, Text: "1\t12:00:00 a\n2\t12:00:00 b\n3\t12:00:00 c\n4\t12:00:00 d\n5\t12:00:00 error: a\n"}, "5 lines, 1 error:", []string{"5: 5\t12:00:00 error: a"}},
 		"a log":            {pipelinetest.Output{Tool: "Read", Args: `{"file_path":"a.log"}`, Text: filler + "error: a\n"}, "61 lines, 1 error:", []string{"61: error: a"}},

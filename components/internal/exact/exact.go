@@ -73,6 +73,20 @@ const maxArgs = 1 << 16
 // log, by its name or by what stands in it: its lines may be edited next, and
 // then every copy of a line counts.
 func ReadsFile(tool string, args []byte, text string) bool {
+	file, reads := fileRead(tool, args)
+	return reads && !isLog(file) && !IsLog(text)
+}
+
+// ReadsLog reports whether a call with this answer reads a log. What a client
+// puts in front of its lines, such as their numbers, makes no listing of it.
+func ReadsLog(tool string, args []byte, text string) bool {
+	file, reads := fileRead(tool, args)
+	return reads && (isLog(file) || IsLog(text))
+}
+
+// fileRead reports whether a call reads a file, and returns its name if the call
+// tells.
+func fileRead(tool string, args []byte) (file string, reads bool) {
 	var call struct {
 		Command  json.RawMessage `json:"command"`
 		Cmd      json.RawMessage `json:"cmd"`
@@ -90,13 +104,10 @@ func ReadsFile(tool string, args []byte, text string) bool {
 	if command == "" {
 		command = lastString(call.Cmd)
 	}
-	file := call.Path + call.FilePath + call.File + call.Target
-	switch {
-	case isReader(tool) || command == "view":
-		return !isLog(file) && !IsLog(text)
-	default:
-		return printsFile(command) && !IsLog(text)
+	if isReader(tool) || command == "view" {
+		return call.Path + call.FilePath + call.File + call.Target, true
 	}
+	return filePrinted(command)
 }
 
 // isReader reports whether a tool of this name reads files, whatever the
@@ -125,9 +136,9 @@ func lastString(value json.RawMessage) string {
 	return ""
 }
 
-// printsFile reports whether a shell command does nothing but print a file,
+// filePrinted returns the file a shell command prints when it does nothing else,
 // after a change of folder at most.
-func printsFile(command string) bool {
+func filePrinted(command string) (file string, prints bool) {
 	command = strings.TrimSpace(command)
 	if strings.HasPrefix(command, "cd ") {
 		if _, after, found := strings.Cut(command, "&&"); found {
@@ -136,9 +147,9 @@ func printsFile(command string) bool {
 	}
 	words := strings.Fields(command)
 	if len(words) < 2 || strings.ContainsAny(command, "|;&<>`$\n") {
-		return false
+		return "", false
 	}
-	return slices.Contains([]string{"cat", "head", "tail", "sed", "nl", "bat", "less", "more"}, path.Base(words[0])) && !isLog(words[len(words)-1])
+	return words[len(words)-1], slices.Contains([]string{"cat", "head", "tail", "sed", "nl", "bat", "less", "more"}, path.Base(words[0]))
 }
 
 func isLog(file string) bool {

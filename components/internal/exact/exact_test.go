@@ -101,10 +101,16 @@ func TestLogs(t *testing.T) {
 			t.Errorf("%q alone is a log", text)
 		}
 	}
+	if !exact.ReadsLog("Read", []byte(`{"file_path":"a.log"}`), "a\n") || exact.ReadsLog("Bash", []byte(`{"command":"make a.log"}`), "a\n") {
+		t.Error("a log is not told by its name and a call that reads it")
+	}
 	log := strings.Repeat("2026-01-02T03:04:05Z INFO a\n", 9)
 	for _, call := range [][2]string{{"Read", `{"file_path":"/var/log/app/current"}`}, {"Bash", `{"command":"tail -n 500 /var/log/syslog"}`}} {
 		if exact.ReadsFile(call[0], []byte(call[1]), log) {
 			t.Errorf("%s %s: a log is taken for a file that is edited", call[0], call[1])
+		}
+		if !exact.ReadsLog(call[0], []byte(call[1]), log) || exact.ReadsLog(call[0], []byte(call[1]), "package a\n") {
+			t.Errorf("%s %s: a log is not told from a file that is edited", call[0], call[1])
 		}
 		if !exact.ReadsFile(call[0], []byte(call[1]), "package a\n") {
 			t.Errorf("%s %s: not taken for a file that is edited", call[0], call[1])

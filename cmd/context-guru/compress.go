@@ -16,7 +16,7 @@ import (
 func compress(ctx context.Context, e env, args []string) int {
 	fs := flags("compress")
 	file := fs.String("config", "", "configuration `FILE`; the defaults without one")
-	path := fs.String("path", "/v1/chat/completions", "request `PATH`, which tells the API: one ending in /chat/completions or /messages")
+	path := fs.String("path", "/v1/chat/completions", "request `PATH`, which tells the API, such as /v1/messages, /v1/responses, /v1beta/models/NAME:generateContent or /model/NAME/converse")
 	explained := fs.Bool("explain", false, "say on stderr what was done to each tool output, and why the rest was not")
 	if code, done := e.parse(fs, args); done {
 		return code

@@ -161,6 +161,10 @@ func (f *replayFlags) problem(paths []string) string {
 		return fmt.Sprintf("-compare takes two setups or more with commas between, got %.60q", f.compare)
 	case f.compare != "" && f.diff:
 		return "-diff shows the edits of one setup; leave -compare out"
+	case f.diff && f.format == "markdown":
+		return "-diff is in the forms text and json; markdown is one table"
+	case f.models != "" && slices.Contains(strings.Split(f.models, ","), ""):
+		return fmt.Sprintf("-model takes names with commas between, got %.60q", f.models)
 	case min(f.horizon+1, f.gate+1, f.sample) < 0:
 		return "numbers must be at least 0"
 	case !slices.Contains([]string{"", "open", "closed"}, f.gateMode):
@@ -188,9 +192,12 @@ func (f *replayFlags) replay(ctx context.Context, e env, paths []string) (sound 
 		return false, err
 	}
 	tellNotes(e, notes)
-	if f.dialects != "" {
+	if loaded := len(conversations); f.dialects != "" {
 		wanted := strings.Split(f.dialects, ",")
 		conversations = slices.DeleteFunc(conversations, func(c *capture.Conversation) bool { return !slices.Contains(wanted, string(c.Dialect)) })
+		if len(conversations) == 0 && loaded > 0 {
+			return false, fmt.Errorf("none of the %d conversations in %s is of -dialect %s", loaded, strings.Join(paths, ", "), f.dialects)
+		}
 	}
 	conversations = capture.Sample(conversations, f.sample)
 	if len(conversations) == 0 {
@@ -254,7 +261,11 @@ func (f *replayFlags) setups() ([]replay.Setup, error) {
 	if f.compare != "" {
 		list = list[:0]
 		for name := range strings.SplitSeq(f.compare, ",") {
-			list = append(list, namedSetup(name))
+			setup, err := namedSetup(name)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, setup)
 		}
 	}
 	keys, err := pipeline.NewKeyring(pipeline.Key{ID: "replay", Secret: make([]byte, 32)})
@@ -281,14 +292,17 @@ func (f *replayFlags) setups() ([]replay.Setup, error) {
 type setupName struct{ file, preset, components string }
 
 // namedSetup tells what a name of -compare stands for.
-func namedSetup(name string) setupName {
+func namedSetup(name string) (setupName, error) {
 	if _, known := preset.Find(name); known {
-		return setupName{preset: name}
+		return setupName{preset: name}, nil
 	}
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
-		return setupName{file: name}
+		return setupName{file: name}, nil
 	}
-	return setupName{components: strings.ReplaceAll(name, "+", ",")}
+	if name == "" || strings.ContainsAny(name, "./\\") {
+		return setupName{}, fmt.Errorf("-compare names %.200q, which is no file, no preset (%s) and no components joined by +", name, strings.Join(preset.Names(), ", "))
+	}
+	return setupName{components: strings.ReplaceAll(name, "+", ",")}, nil
 }
 
 func (n setupName) String() string {
@@ -365,5 +379,12 @@ func otherPipeline(name setupName) (*config.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list of components: %w", err)
 	}
-	return config.Parse(cmp.Or(name.file, "-compare"), data, catalog)
+	c, err := config.Parse(name.String(), data, catalog)
+	if fault, ok := errors.AsType[*strict.Error](err); ok {
+		// Nobody wrote the lines of this document.
+		for i := range fault.Faults {
+			fault.Faults[i].Line, fault.Faults[i].Column = 0, 0
+		}
+	}
+	return c, err
 }

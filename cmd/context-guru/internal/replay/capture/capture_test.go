@@ -146,6 +146,8 @@ func TestLines(t *testing.T) {
 		`{"body":"\ud800"}`,
 		`{"prompt":"x"}`,
 		`{"path":"/v1/messages","body":{"prompt":"x"}}`,
+		`[]`,
+		`{"path":5}`,
 	}
 	got, notes := load(t, write(t, dir, "proxy.jsonl", strings.Join(lines, "\n")))
 	var dialects []string
@@ -163,6 +165,7 @@ func TestLines(t *testing.T) {
 		"proxy.jsonl:10: left out, it is not a JSON object", `:11: left out, path "/v1/embeddings"`, ":12: left out, a request to count tokens",
 		`:13: left out, dialect "latin" is unknown`, ":14: left out, body_base64", ":15: left out, body is a string without exact text",
 		":16: left out, its API cannot be told", ":17: left out, it has no messages",
+		":18: left out, it is not a JSON object but a JSON array", ":19: left out, path must be a string, got a JSON number",
 	} {
 		if i >= len(notes) || !strings.Contains(notes[i], want) {
 			t.Errorf("note %d of %q, want %q", i, notes, want)

@@ -95,7 +95,14 @@ type request struct {
 // of it.
 func readLine(text []byte) (request, error) {
 	var r recorded
-	if err := json.Unmarshal(text, &r); err != nil {
+	err := json.Unmarshal(text, &r)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong.Field != "" {
+			return request{}, fmt.Errorf("%s must be a string, got a JSON %s", wrong.Field, wrong.Value)
+		}
+		return request{}, fmt.Errorf("it is not a JSON object but a JSON %s", wrong.Value)
+	}
+	if err != nil {
 		return request{}, fmt.Errorf("it is not a JSON object: %w", err)
 	}
 	out := request{body: r.Body}

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/contextguru/contextguru/cmd/context-guru/internal/config"
+	"github.com/contextguru/contextguru/pipeline"
 	"github.com/contextguru/contextguru/pipeline/rewrite"
 	"github.com/contextguru/contextguru/pipeline/wire"
 )
@@ -114,7 +115,7 @@ func explain(w io.Writer, r *rewrite.Report) error {
 		for _, act := range e.Outcome.Acts {
 			switch {
 			case act.Acted && act.Lossy:
-				line("  %s\t%d → %d tokens, original kept as %s", act.Component, act.Before, act.After, e.Outcome.Lossy.ID)
+				line("  %s\t%d → %d tokens, %s", act.Component, act.Before, act.After, kept(r, e.Outcome))
 			case act.Acted:
 				line("  %s\t%d → %d tokens, lossless", act.Component, act.Before, act.After)
 			default:
@@ -126,6 +127,20 @@ func explain(w io.Writer, r *rewrite.Report) error {
 		return fmt.Errorf("write the explanation: %w", err)
 	}
 	return nil
+}
+
+// kept says what became of the original of a lossy edit.
+func kept(r *rewrite.Report, o *pipeline.Outcome) string {
+	switch {
+	case r.Lossless != "":
+		return "not sent: lossless edits only"
+	case o.Irreversible:
+		return "original not kept: marker_mode off"
+	case o.Lossy == nil:
+		return "not sent"
+	default:
+		return "original kept as " + o.Lossy.ID
+	}
 }
 
 func estimated(yes bool) string {

@@ -35,7 +35,19 @@ func Index(line string) int {
 				continue
 			}
 		case 't':
-			if second != 'r' {
+			if second != 'r' && second != 'i' {
+				continue
+			}
+		case 'a':
+			if second != 'b' {
+				continue
+			}
+		case 'k':
+			if second != 'i' {
+				continue
+			}
+		case 'o':
+			if second != 'o' && second != 'u' {
 				continue
 			}
 		case 'c':
@@ -47,7 +59,7 @@ func Index(line string) int {
 				continue
 			}
 		case 's':
-			if second != 'e' {
+			if second != 'e' && second != 'i' {
 				continue
 			}
 		default:
@@ -120,16 +132,24 @@ func says(line string, i int) bool {
 // phrases lists those that begin with a letter.
 func phrases(first byte) []string {
 	switch first {
+	case 'a':
+		return []string{"aborted"}
+	case 'k':
+		return []string{"killed"}
+	case 'o':
+		return []string{"out of memory", "oomkilled"}
+	case 't':
+		return []string{"timed out"}
 	case 'c':
 		return []string{"cannot ", "could not ", "command not found", "connection refused", "core dumped"}
 	case 'n':
-		return []string{"no such file or directory"}
+		return []string{"no such file or directory", "no space left "}
 	case 'p':
 		return []string{"permission denied"}
 	case 's':
-		return []string{"segmentation fault"}
+		return []string{"segmentation fault", "sigkill", "sigsegv", "sigabrt"}
 	case 'u':
-		return []string{"unable to ", "undefined reference"}
+		return []string{"unable to ", "undefined reference", "unhandled "}
 	default:
 		return nil
 	}

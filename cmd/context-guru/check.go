@@ -106,7 +106,7 @@ func summarize(w io.Writer, c *config.Config) {
 	row("keys", keyNames(c))
 	row("store", storeSummary(c)...)
 	if c.Lossy() {
-		row("expand", string(c.Expand.Resolver), prefixed("through Envoy at ", c.Expand.Path))
+		row("expand", string(c.Expand.Resolver), prefixed("through Envoy at ", c.Expand.Path), answering(c))
 	} else {
 		row("expand", "nobody resolves markers: lossless edits only")
 	}
@@ -118,6 +118,15 @@ func summarize(w io.Writer, c *config.Config) {
 	row("envoy", prefixed("version ", c.Envoy.Version), "message timeout "+c.Envoy.MessageTimeout.String(), "buffer limit "+size(c.Envoy.BufferLimitBytes))
 	row("telemetry", c.Telemetry.ServiceName, prefixed("OTLP to ", c.Telemetry.OTLP.Endpoint))
 	_ = t.Flush() // stdout is gone: nobody reads this
+}
+
+// answering says how the model's calls are answered.
+func answering(c *config.Config) string {
+	x := &c.Expand
+	if x.Resolver != config.ResolverLoop {
+		return ""
+	}
+	return fmt.Sprintf("answers go on through %s, tool %s from %d tokens on", x.GatewayURL, x.Inject, x.GateTokens)
 }
 
 func prefixed(prefix, s string) string {

@@ -20,6 +20,7 @@ const MaxBytes = 1 << 20
 // The parser writes places into its messages only.
 var (
 	yamlLine   = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
+	yamlParsed = regexp.MustCompile(`^did not find expected (?:',' or '[]}]'|key|'-' indicator|node content|<document start>)$`)
 	yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced`)
 )
 
@@ -104,6 +105,11 @@ func syntaxFault(data []byte, err error) *Fault {
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
 		f.Line, _ = strconv.Atoi(m[1])
 		message = m[2]
+		if yamlParsed.MatchString(message) {
+			f.Line++ // these places count from 0
+		}
+		// Behind the last line is none.
+		f.Line = min(f.Line, at(data, len(bytes.TrimRight(data, "\n"))).Line)
 	}
 	f.Problem = "not valid YAML: " + strings.TrimPrefix(message, "yaml: ")
 	switch {
@@ -113,6 +119,8 @@ func syntaxFault(data []byte, err error) *Fault {
 		f.Cure = "put a value that starts with a special character in quotes"
 	case strings.Contains(message, "mapping values are not allowed"):
 		f.Cure = "put a value that holds a colon and a blank in quotes, and check the indentation"
+	case strings.Contains(message, "expected ',' or"):
+		f.Cure = "close the bracket that opens on this line or above it, with commas between the values"
 	case strings.Contains(message, "unexpected end of stream"):
 		f.Cure = "close the quotes"
 	default:

@@ -188,6 +188,9 @@ func TestNotes(t *testing.T) {
 	}{
 		{"", []string{"keys: none is given", "expand.resolver: none, so dedup, smartcrush, extract, collapse, linecap may"}},
 		{"pipeline: [format]\n", []string{"keys: none is given"}},
+		{"pipeline: [collapse, format]\nexpand: {resolver: external}\ncomponents: {format: {}, collapse: {max_tokens: 1, head_lines: 1, tail_lines: 1, keep_names: 1}}\n", []string{"keys: none"}},
+		{"expand: {resolver: external}\ncomponents: {collapse: {head_lines: 9}, dedup: {}}\n", []string{"keys: none", "components.collapse: replaces all that preset auto sets for it; of that, write out what is to stay: {max_tokens: 400, "}},
+		{"expand: {resolver: external}\npipeline: [collapse]\ncomponents: {collapse: {}}\n", []string{"keys: none", "components.collapse: replaces all that preset auto"}},
 		{"expand: {resolver: external}\nlisten: {grpc: ':9002'}\n", []string{"listen.grpc: :9002 accepts any peer", "keys: none"}},
 		{"expand: {resolver: external}\nlisten: {grpc: '10.0.0.1:9002'}\n", []string{"listen.grpc: 10.0.0.1:9002 accepts", "keys: none"}},
 		{"expand: {resolver: external}\nlisten: {grpc: '[::1]:9002'}\n", []string{"keys: none"}},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/contextguru/contextguru/cmd/context-guru/internal/preset"
 	"github.com/contextguru/contextguru/pipeline"
 )
 
@@ -32,6 +33,9 @@ func (c *Config) Notes() []string {
 	}
 	for _, name := range c.line.Inert {
 		note("pipeline: %s is not part of this version and does nothing", name)
+	}
+	for _, name := range c.line.replaced {
+		note("components.%s: replaces all that preset %s sets for it; of that, write out what is to stay: %s", name, c.Preset, settingsOf(c.Preset, name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
 		if !slices.Contains(c.Pipeline, name) {
@@ -81,4 +85,15 @@ func reachable(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return ip == nil || !ip.IsLoopback()
+}
+
+// settingsOf returns what a preset sets for a component, as it stands there.
+func settingsOf(name, component string) string {
+	p, _ := preset.Find(name)
+	for line := range strings.Lines(p.Components) {
+		if block, ok := strings.CutPrefix(line, component+":"); ok {
+			return strings.TrimSpace(block)
+		}
+	}
+	return ""
 }

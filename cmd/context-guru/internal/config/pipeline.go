@@ -18,6 +18,9 @@ type Line struct {
 	Steps []pipeline.Step
 	// Inert names the components of the pipeline that this version does not have.
 	Inert []string
+	// replaced names the components of which the preset sets more than the
+	// operator's blocks, which take the place of it all.
+	replaced []string
 }
 
 // Line returns the pipeline of a preset. The empty name and that of the preset
@@ -126,12 +129,24 @@ func (b *lines) preset(p preset.Preset, inForce bool) Line {
 		if inForce {
 			b.c.Components[name] = step.Config
 		}
-		line.Steps = append(line.Steps, step)
+		line.add(b, step, settings)
 	}
 	if err := settings.Err(); err != nil {
 		b.root.Report(err.Error(), "")
 	}
 	return line
+}
+
+// add puts a component into the line of a preset with these settings.
+func (l *Line) add(b *lines, step pipeline.Step, settings *strict.Document) {
+	if block, set := settings.Root().Find(step.Name); set {
+		own, written := b.root.Find("components", step.Name)
+		missing := func(key string) bool { return !slices.Contains(own.Keys(), key) }
+		if written && slices.ContainsFunc(block.Keys(), missing) {
+			l.replaced = append(l.replaced, step.Name)
+		}
+	}
+	l.Steps = append(l.Steps, step)
 }
 
 // written builds the pipeline that the operator wrote.
@@ -158,7 +173,7 @@ func (b *lines) written(p preset.Preset) Line {
 			entry, _ := b.root.Find("pipeline", i)
 			step := b.step(name, settings, entry)
 			b.c.Components[name] = step.Config
-			line.Steps = append(line.Steps, step)
+			line.add(b, step, settings)
 		case b.inert[name]:
 			line.Inert = append(line.Inert, name)
 		default:

@@ -40,7 +40,7 @@ func newRewriter(b testing.TB, memo *pipeline.Memo, steps ...pipeline.Step) *rew
 		b.Fatal(err)
 	}
 	if steps == nil {
-		steps = build(b, "format", "dedup", "extract", "collapse")
+		steps = build(b, "textclean", "format", "toon", "dedup", "searchfold", "smartcrush", "extract", "collapse", "linecap")
 	}
 	p := pipeline.New(pipeline.Settings{
 		Steps: steps, Markers: keys, Lossy: true, Hints: true, Counter: counting{counter}, Memo: memo,

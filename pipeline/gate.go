@@ -118,6 +118,9 @@ func (g ToolGlob) Validate() error {
 	if _, err := path.Match(string(g), ""); err != nil {
 		return fmt.Errorf(`must be a pattern such as read_* or mcp__disk__?et, got %.60q: a [ without its ], or a \ at the end`, string(g))
 	}
+	if i := strings.Index(string(g), "[!"); i >= 0 && (i == 0 || g[i-1] != '\\') {
+		return fmt.Errorf("must say [^a-z] for what is outside of a range, not [!a-z], got %.60q", string(g))
+	}
 	return nil
 }
 

@@ -111,6 +111,8 @@ func TestToolGlob(t *testing.T) {
 		"*/get":        {[]string{"disk/get", "a/b/get"}, []string{"get", "disk.get"}},
 		"get":          {[]string{"get", "a__get", "a.get", "a/get", "a:get", "a___get"}, []string{"a_get", "get.a", "a-get", "get__", ""}},
 		"g?t[0-9]":     {[]string{"get1", "x.göt2"}, []string{"get", "geet1", "g/.t1"}},
+		"[^a-c]x":      {[]string{"dx", "a__dx"}, []string{"ax", "x"}},
+		`\[!a]`:        {[]string{"[!a]"}, []string{"b", "a"}},
 		`a\*`:          {[]string{"a*"}, []string{"ab"}},
 	} {
 		if err := glob.Validate(); err != nil {
@@ -127,7 +129,7 @@ func TestToolGlob(t *testing.T) {
 			}
 		}
 	}
-	for _, glob := range []pipeline.ToolGlob{"", "[a", `a\`, "x[", "*[b-a"} {
+	for _, glob := range []pipeline.ToolGlob{"", "[a", `a\`, "x[", "*[b-a", "[!a]b", "x[!a-c]"} {
 		if glob.Validate() == nil {
 			t.Errorf("%q is taken for a glob", glob)
 		}

@@ -108,7 +108,7 @@ func explain(w io.Writer, r *rewrite.Report) error {
 	}
 	for _, e := range r.Explained {
 		line("")
-		line("output %d (turn %d, tool %q)\t%d tokens%s", e.Index, e.Turn, e.Tool, e.Outcome.Original.N, estimated(e.Outcome.Original.Estimated))
+		line("output %d (turn %d, tool %.100q)\t%d tokens%s", e.Index, e.Turn, e.Tool, e.Outcome.Original.N, estimated(e.Outcome.Original.Estimated))
 		if e.Outcome.Reason != "" {
 			line("  left alone\t%s", e.Outcome.Reason)
 		}

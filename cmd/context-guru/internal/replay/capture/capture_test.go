@@ -129,7 +129,7 @@ func TestLines(t *testing.T) {
 	dir := t.TempDir()
 	body := chat("x", 0)
 	lines := []string{
-		body,
+		"\ufeff" + body,
 		`{"path":"/v1/chat/completions","body":` + chat("a", 0) + `}`,
 		`{"url":"https://host/v1/chat/completions?x=1","body":` + chat("b", 0) + `}`,
 		`{"dialect":"anthropic","body":` + chat("c", 0) + `}`,

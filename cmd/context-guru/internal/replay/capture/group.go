@@ -95,6 +95,7 @@ type request struct {
 // of it.
 func readLine(text []byte) (request, error) {
 	var r recorded
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors and shells begin a file with it
 	err := json.Unmarshal(text, &r)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field != "" {

@@ -80,6 +80,9 @@ func run(ctx context.Context, redis, keep bool) (err error) {
 	if err := d.converse(ctx); err != nil {
 		return err
 	}
+	if err := live(ctx, d); err != nil {
+		return err
+	}
 	failed := d.finish(ctx, redis)
 	p.printf("\n%s, %.1f s in all\n", plural(len(d.checks)-failed, "check")+" passed, "+strconv.Itoa(failed)+" failed", time.Since(begun).Seconds())
 	if keep {

@@ -67,3 +67,17 @@ func TestOnlyScriptedCommandsRun(t *testing.T) {
 		t.Errorf("a missing program: got %q, %v; want what a shell would say", output, err)
 	}
 }
+
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	for event, want := range map[string]string{
+		`{"choices":[{"delta":{"content":"hi"},"finish_reason":null}]}`: `delta {"content":"hi"}`,
+		`{"choices":[{"delta":{},"finish_reason":"stop"}]}`:             "finish_reason stop",
+		`{"choices":[]}`: `{"choices":[]}`,
+		"[DONE]":         "[DONE]",
+	} {
+		if got := said(event); got != want {
+			t.Errorf("%s: %q, want %q", event, got, want)
+		}
+	}
+}

@@ -48,9 +48,17 @@ func main() {
 const config = "expand: {resolver: external}\n" +
 	"cache: {horizon_tokens: 10000000}\n" // none comes, so each turn can be held against the one before
 
+// patient waits longer for Redis than a service should: the demo's own commands,
+// builds and tests among them, keep the machine busy.
+const patient = "store: {redis: {timeout: 2s}}\n"
+
 func run(ctx context.Context, redis, keep bool) (err error) {
 	begun := time.Now()
-	opts := []stack.Option{stack.WithConfig(config), stack.WithOTLP(), stack.WithLLM(fakellm.WithResponder(unscripted))}
+	settings := config
+	if redis {
+		settings += patient
+	}
+	opts := []stack.Option{stack.WithConfig(settings), stack.WithOTLP(), stack.WithLLM(fakellm.WithResponder(unscripted))}
 	replicas := 1
 	if redis {
 		replicas = 2

@@ -14,6 +14,7 @@ import (
 	"github.com/contextguru/contextguru/components/linecap"
 	"github.com/contextguru/contextguru/components/mask"
 	"github.com/contextguru/contextguru/components/searchfold"
+	"github.com/contextguru/contextguru/components/skeleton"
 	"github.com/contextguru/contextguru/components/smartcrush"
 	"github.com/contextguru/contextguru/components/textclean"
 	"github.com/contextguru/contextguru/components/toon"
@@ -32,6 +33,7 @@ func All() []pipeline.Spec {
 		linecap.Spec(),
 		mask.Spec(),
 		searchfold.Spec(),
+		skeleton.Spec(),
 		smartcrush.Spec(),
 		textclean.Spec(),
 		toon.Spec(),

@@ -98,6 +98,10 @@ type Irreversible interface{ Irreversible() bool }
 // Meta says.
 type Scoped interface{ Looks() Scope }
 
+// Timed is implemented by settings that say when their component decides, in the
+// place of its Meta.
+type Timed interface{ Sight() When }
+
 // FieldError is a fault in one field of a component's settings.
 type FieldError struct {
 	// Field is the key as written in configuration.
@@ -158,6 +162,9 @@ func define[C any](meta Meta, defaults C, build func(C, Deps, *Step) error) Spec
 				return Step{}, fmt.Errorf("write settings of %s: %w", meta.Name, err)
 			}
 			step.Config = config
+			if s, ok := any(settings).(Timed); ok {
+				step.When = s.Sight()
+			}
 			if s, ok := any(settings).(Scoped); ok {
 				step.Scope = max(step.Scope, s.Looks())
 			}

@@ -81,6 +81,7 @@ func (m MarkerMode) Validate() error {
 const (
 	HintFullOutput = " [full output: call context_guru_expand]"
 	HintFullArray  = " [full array: call context_guru_expand]"
+	HintFullSource = " [full source: call context_guru_expand]"
 )
 
 // Loss describes a lossy edit: the view that stays readable, and where the

@@ -38,6 +38,7 @@ func judgedComponents() []judged {
 		{name: "searchfold", plainly: true},
 		{name: "format", same: sameDocuments},
 		{name: "toon", same: sameTables},
+		{name: "skeleton", plainly: true},
 		{name: "dedup"},
 		{name: "failed_run", plainly: true},
 		{name: "smartcrush"},

@@ -55,7 +55,7 @@ func parsed(t *testing.T, data string, catalog pipeline.Catalog) *Config {
 // planned are the components of the specification that are not built yet. One
 // that is has to leave this list.
 func planned() []string {
-	return []string{"cmdfilter", "extract_llm", "skeleton", "summarize"}
+	return []string{"cmdfilter", "extract_llm", "summarize"}
 }
 
 // Every preset can be chosen, runs what its row says, and says once of each

@@ -29,6 +29,10 @@ const (
 	// maxShare is the largest part of a hidden text that may be spent on its names:
 	// a view that is half of the text is none.
 	maxShare = 50
+	// maxText bounds a list in bytes, whatever its share: some 4,000 tokens of
+	// names are more than anybody looks through, and a grep behind the marker
+	// finds the rest.
+	maxText = 12 << 10
 	// maxNames bounds the memory for one text.
 	maxNames = 1 << 14
 	// maxParts is how many joined words of a name are looked at as names of their
@@ -100,6 +104,7 @@ func (l *List) mark(word string) {
 // how many are left out for taking more than so many bytes. The longest are
 // left out first.
 func (l *List) Text(most int) (text string, left int) {
+	most = min(most, maxText)
 	if len(l.names) == 0 || most <= 0 {
 		return "", len(l.names)
 	}

@@ -2,6 +2,7 @@ package names_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -88,5 +89,20 @@ func TestCheckShare(t *testing.T) {
 		if (err == nil) != want || err != nil && !errors.As(err, &field) {
 			t.Errorf("%d: %v", percent, err)
 		}
+	}
+}
+
+// TestTextIsBounded checks that a list of a very long text stays one that can be
+// looked through, whatever share of the text it may take.
+func TestTextIsBounded(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "request_%d took %d\n", i, 1000+i)
+	}
+	l := names.Known()
+	l.Add(b.String())
+	if text, left := l.Text(b.Len()); len(text) > 12<<10 || left == 0 {
+		t.Errorf("%d bytes of names, %d left out", len(text), left)
 	}
 }

@@ -40,7 +40,8 @@ import (
 const (
 	reasonNoParser pipeline.Reason = "no_parser"
 	reasonNoCode   pipeline.Reason = "no_code"
-	reasonNewest   pipeline.Reason = "newest_read" // or nothing tells that it is not
+	reasonNewest   pipeline.Reason = "newest_read"
+	reasonMayBe    pipeline.Reason = "may_be_file" // and which one, and whether it was read again, is not known
 	reasonUnclean  pipeline.Reason = "not_well_formed"
 	reasonTooSlow  pipeline.Reason = "parse_too_slow" // which only what is not well formed is
 	reasonNoBodies pipeline.Reason = "no_bodies"
@@ -115,7 +116,7 @@ func (k skeleton) Rewrite(ctx context.Context, v pipeline.View, s pipeline.Segme
 		}
 		lang = syntax.OfFile(r.path)
 	} else if mayBeFile(&s) {
-		return pipeline.Decline(reasonNewest), nil
+		return pipeline.Decline(reasonMayBe), nil
 	}
 	if s.IsError || wrapper.Unwrap(s.Text).Failed() {
 		return pipeline.Decline(pipeline.ReasonErrorResult), nil

@@ -70,7 +70,10 @@ func TestLoopEdges(t *testing.T) {
 		if err != nil || reply.Outcome != fakellm.ClientGone {
 			t.Fatalf("the continuation ended with %q, %v", reply.Outcome, err)
 		}
-		t.Logf("the continuation ended %v behind its client", reply.Finished.Sub(left))
+		// Far more than it takes, and far less than the next sign of life.
+		if took := reply.Finished.Sub(left); took > time.Second {
+			t.Errorf("the continuation ended %v behind its client", took)
+		}
 		if n := s.LLM.Count() - before; n != 2 {
 			t.Errorf("%d requests for a client that left", n)
 		}

@@ -13,7 +13,7 @@ export ENVOY_VERSION
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build run demo test unit race e2e deps fuzz bench lint fmt generate check tools clean
+.PHONY: help build run demo test unit race e2e clients deps fuzz bench lint fmt generate check tools clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,12 @@ race: deps ## Tests of the packages where goroutines meet, under the race detect
 
 e2e: deps ## End-to-end tests on the real Envoy and Redis (ENVOY_VERSION=1.39.3 for another Envoy)
 	go test -count=1 -timeout=20m ./test/e2e/...
+
+clients: PARTS = redis envoy
+clients: deps ## The official Python SDKs through Envoy and the loop (needs pip and a package index)
+	@if python3 -m venv .cache/clients && .cache/clients/bin/pip install -q -r test/clients/requirements.txt; then \
+		go run ./test/clients -python .cache/clients/bin/python; \
+	else echo "clients: skipped, the SDKs cannot be installed here"; fi
 
 # What cannot be installed lets its tests skip with a word, unless REQUIRE_E2E=1 asks for all of them.
 deps: ## Install Envoy, redis-server and a C compiler where they are missing

@@ -2,6 +2,7 @@ package splice_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -401,6 +402,28 @@ func TestNew(t *testing.T) {
 	} {
 		if form, ok := splice.FormOf(contentType); fmt.Sprint(int(form), " ", ok) != want && fmt.Sprintf("%d %t", form, ok) != want {
 			t.Errorf("%s: %d %t", contentType, form, ok)
+		}
+	}
+}
+
+// A first round that is cut in the event that begins our call ends in an error
+// or as a whole message, never in nothing and never in half of one.
+func TestCutInTheFirstCall(t *testing.T) {
+	t.Parallel()
+	for _, p := range streams() {
+		for name, blocks := range map[string][]block{"ours": {ours("o1")}, "text, ours": {text("a"), ours("o1")}} {
+			events := p.stream(reply(0, blocks...))
+			at := slices.IndexFunc(events, func(e string) bool { return strings.Contains(e, tool) })
+			cut := strings.Index(events[at], tool) + len(tool) + 2
+			pieces := append(slices.Clone(events[:at]), events[at][:cut])
+			x := run(t, streamed(p), [][]string{pieces})
+			got := p.read(t, x.out.String())
+			if strings.Contains(x.out.String(), tool) || got.Failed == "" && !strings.Contains(x.out.String(), "a") {
+				t.Errorf("%T %s: %s", p, name, x.out.String())
+			}
+			if len(x.turns) != 1 || !x.turns[0].Failed {
+				t.Errorf("%T %s: turns %+v", p, name, x.turns)
+			}
 		}
 	}
 }

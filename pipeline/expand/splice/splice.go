@@ -184,9 +184,13 @@ func (s *Stream) End() (out []byte, turn *round.Turn) {
 }
 
 // last takes an event that the end of the body has cut off. It passes as it is
-// if nothing of ours follows it, and unless it may be the beginning of our call.
+// if nothing of ours follows it, and unless it may be the beginning of our call:
+// then the round broke off in the middle of it.
 func (s *Stream) last(e *codec.Event) {
 	if !codec.Whole(e.Data) && (s.state.Mine || e.Data != nil && bytes.Contains(e.Raw, []byte(s.cfg.Tool))) {
+		if !s.state.Mine {
+			s.state.Mine, s.state.Failed = true, true
+		}
 		return
 	}
 	if s.event(e); s.state.Mine && !s.out.Array {

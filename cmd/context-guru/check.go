@@ -126,7 +126,11 @@ func answering(c *config.Config) string {
 	if x.Resolver != config.ResolverLoop {
 		return ""
 	}
-	return fmt.Sprintf("answers go on through %s, tool %s from %d tokens on", x.GatewayURL, x.Inject, x.GateTokens)
+	said := fmt.Sprintf("answers go on through %s, tool %s", x.GatewayURL, x.Inject)
+	if x.Inject == config.InjectAuto { // the others know no gate
+		said += fmt.Sprintf(" from %d tokens on", x.GateTokens)
+	}
+	return said
 }
 
 func prefixed(prefix, s string) string {

@@ -21,15 +21,21 @@ import (
 // liveConfig lets context-guru answer the model itself, in small conversations, too.
 const liveConfig = "expand: {gate_tokens: 0}\n"
 
-// liveCommand prints what the model will ask for.
-const liveCommand = "git log --stat -n 60"
+// liveCommand prints what the model will ask for: long enough to be cut, short
+// enough to be read at once (expand.window_bytes), and the same wherever there is
+// this Go, with or without a history of the repository.
+const liveCommand = "go doc -all time"
 
 var idForm = regexp.MustCompile(`cg:([a-z2-7]{20})`)
 
 // live shows a model that reads an original in the middle of a streamed answer.
-func live(ctx context.Context, d *demo) error {
+func live(ctx context.Context, d *demo, redis bool) error {
 	d.p.title("The model asks for an original, live in a stream")
-	s, err := stack.Start(ctx, stack.WithLoop(), stack.WithConfig(liveConfig))
+	opts := []stack.Option{stack.WithLoop(), stack.WithConfig(liveConfig)}
+	if redis {
+		opts = append(opts, stack.WithRedis(stack.RedisOptions{}), stack.WithConfig(liveConfig+patient))
+	}
+	s, err := stack.Start(ctx, opts...)
 	if err != nil {
 		return err
 	}
@@ -56,7 +62,7 @@ func live(ctx context.Context, d *demo) error {
 	}
 	id := string(found[1])
 	s.LLM.SetScript(
-		fakellm.Turn{Blocks: []fakellm.Block{fakellm.Text("Let me see all of the log. "), fakellm.Tool("context_guru_expand", `{"id":"`+id+`"}`)}},
+		fakellm.Turn{Blocks: []fakellm.Block{fakellm.Text("Let me see all of it. "), fakellm.Tool("context_guru_expand", `{"id":"`+id+`"}`)}},
 		fakellm.Turn{Blocks: []fakellm.Block{fakellm.Text("Now I have read every line of it.")}},
 	)
 	before := s.LLM.Count()
@@ -70,7 +76,7 @@ func live(ctx context.Context, d *demo) error {
 		d.check("the answer took two rounds", fmt.Errorf("it took %d", len(requests)))
 		return nil
 	}
-	d.p.printf("  what the provider saw: a request of %s bytes, answered with context_guru_expand(%s),\n", group(len(requests[0].Body)), id)
+	d.p.printf("  what the provider saw: a request of %s bytes instead of %s, answered with context_guru_expand(%s),\n", group(len(requests[0].Body)), group(len(body)), id)
 	d.p.printf("  and one of %s bytes that goes on with the %s bytes of %q\n", group(len(requests[1].Body)), group(len(text)), liveCommand)
 	quoted, _ := json.Marshal(text) // a string always has a JSON form
 	d.check("the model got the original, byte for byte", present(decoded(requests[1].Body), string(quoted)))
@@ -125,8 +131,8 @@ func absent(where string, what ...string) error {
 // liveBody is a streamed request whose history holds one output.
 func liveBody(output string) []byte {
 	quoted, _ := json.Marshal(output)
-	return fmt.Appendf(nil, `{"model":"gpt-4o","stream":true,"messages":[{"role":"user","content":"What changed lately?"},`+
-		`{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"run","arguments":"{\"command\":\"git log\"}"}}]},`+
+	return fmt.Appendf(nil, `{"model":"gpt-4o","stream":true,"messages":[{"role":"user","content":"How do I measure time?"},`+
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"run","arguments":"{\"command\":\"`+liveCommand+`\"}"}}]},`+
 		`{"role":"tool","tool_call_id":"call_1","content":%s}],"tools":[{"type":"function","function":{"name":"run","parameters":{"type":"object"}}}]}`, quoted)
 }
 

@@ -88,7 +88,7 @@ func run(ctx context.Context, redis, keep bool) (err error) {
 	if err := d.converse(ctx); err != nil {
 		return err
 	}
-	if err := live(ctx, d); err != nil {
+	if err := live(ctx, d, redis); err != nil {
 		return err
 	}
 	failed := d.finish(ctx, redis)

@@ -6,6 +6,9 @@
 // Two states are measured. Steady: a conversation goes on, every request
 // repeats the last one and adds a small turn. First sight: nothing in the
 // request was seen before.
+//
+// Then streamed answers: what it adds to the first event and to later ones that
+// they are read for calls of the expand tool, when there is none.
 package main
 
 import (
@@ -34,14 +37,20 @@ func main() {
 		rounds       = flag.Int("rounds", 5, "rounds per measurement; servers alternate within a round")
 		scale        = flag.Float64("scale", 1, "factor on the number of requests per round")
 		binary       = flag.String("binary", "", "service to measure; empty builds the one of this tree")
-		only         = flag.String("sizes", "20KB,200KB,2MB,20MB", "body sizes")
+		only         = flag.String("sizes", "20KB,200KB,2MB,20MB", "body sizes; none measures streams alone")
+		withStreams  = flag.Bool("streams", true, "measure streamed answers, too")
 	)
 	flag.Parse()
 	var err error
 	if *baselineKind != "" {
 		err = serveBaseline(*baselineKind, "127.0.0.1:0", maxBody)
 	} else {
-		err = run(context.Background(), os.Stdout, *rounds, *scale, strings.Split(*only, ","), *binary)
+		if *only != "none" {
+			err = run(context.Background(), os.Stdout, *rounds, *scale, strings.Split(*only, ","), *binary)
+		}
+		if err == nil && *withStreams {
+			err = streams(context.Background(), os.Stdout, *rounds, *scale, *binary)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -146,8 +146,6 @@ type Ledger struct {
 	Reason string
 	// Rounds counts continuations that were answered.
 	Rounds int
-	// Attempts counts the requests sent for them.
-	Attempts int
 	// Expands has one entry per call of ours, in order.
 	Expands []Expand
 	// Last is the usage of the last round, Sum that of all.

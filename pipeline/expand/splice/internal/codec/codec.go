@@ -132,6 +132,26 @@ func (s *State) GiveUp() {
 	}
 }
 
+// Unusable deals with an event that ends the splicing: an error of the
+// provider's, which passes in the first round, or one of several answers. It
+// reports whether the event was either.
+func (s *State) Unusable(o *Out, e *Event, failed, several bool) bool {
+	switch {
+	case failed:
+		if s.Failed = true; s.Round == 0 {
+			s.Dead = true
+			o.Pass(e)
+		}
+	case several:
+		if s.GiveUp(); s.Blind {
+			o.Pass(e)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
 // Append grows a buffer by b, if that is allowed.
 func (s *State) Append(buf, b []byte) []byte {
 	if !s.Grow(len(b)) {

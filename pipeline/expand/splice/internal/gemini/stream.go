@@ -59,17 +59,7 @@ func (s *Stream) Event(o *codec.Out, e *codec.Event) {
 		o.Pass(e) // the client will make of it what it can
 		return
 	}
-	if c.failed {
-		if s.Failed = true; s.Round == 0 {
-			s.Dead = true
-			o.Pass(e)
-		}
-		return
-	}
-	if c.several {
-		if s.GiveUp(); s.Blind {
-			o.Pass(e)
-		}
+	if s.Unusable(o, e, c.failed, c.several) {
 		return
 	}
 	s.name(c)
